@@ -30,9 +30,9 @@ from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import run_aside
 from flowserver.engine.cluster.lease import new_node_id
 from flowserver.engine.engine import Engine
-from flowserver.engine.executions.retention import Rules
 from flowserver.engine.options import EngineOptions
 from flowserver.invokers.brokers import Outlet, read_outlets
+from flowserver.machine.retention_rules import Rules
 from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
 from flowserver.store.keys import keep_secret, remember_keys

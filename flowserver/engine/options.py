@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from flowserver.engine.executions.message_sender import QueueBodies
-from flowserver.engine.executions.retention import FOR_EVER, Rules
 from flowserver.invokers.brokers import Outlet
 from flowserver.machine.mappings import MissingSource
+from flowserver.machine.retention_rules import FOR_EVER, Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

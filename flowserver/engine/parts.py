@@ -23,7 +23,6 @@ from flowserver.engine.commit.slow_reads import SlowReads
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.local_destinations import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.publishing import Publisher
-from flowserver.engine.deliveries.remote_destinations import Senders
 from flowserver.engine.deliveries.worker import DeliveryWorker
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
@@ -48,6 +47,7 @@ from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Invoker
+from flowserver.invokers.remote_destinations import Senders
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.metrics import Metrics
 from flowserver.store.definition_cache import DefinitionCache

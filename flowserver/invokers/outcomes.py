@@ -1,4 +1,4 @@
-"""The outcome of an invocation for callers that want the function's bytes: returned, or refused.
+"""The outcome of an invocation where the function's bytes are wanted: by its caller, or as an asynchronous result.
 
 Pure. The rules for what counts as a failure are those of `replies`. The bytes are kept, because Function Compute's API
 returns what the function wrote.
@@ -13,6 +13,7 @@ from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in, is_marked_as_error
+from flowserver.machine.invocations.lifecycle import AttemptFailed, AttemptSucceeded
 
 HANDLED: Final = "HandledInvocationError"
 UNHANDLED: Final = "UnhandledInvocationError"
@@ -54,6 +55,19 @@ def outcome_of(invocation: Invocation, reply: Reply | Failed, limits: Limits) ->
         return Refused(status, failure.error.removeprefix("FC."), _message(reply.body) or failure.cause)
     how = HANDLED if reply.headers.get("X-Fc-Error-Type") == HANDLED else UNHANDLED
     return Returned(reply.body, how, log)
+
+
+def outcome_of_attempt(
+    call: Invocation, reply: Reply | Failed, duration_ms: int, limits: Limits
+) -> AttemptSucceeded | AttemptFailed:
+    """The outcome of an attempt of an asynchronous invocation; a result above the limit counts as none."""
+    if isinstance(reply, Failed):
+        return AttemptFailed(reply.error, reply.cause, duration_ms)
+    failure = failure_in(call, reply.status, reply.headers, reply.body, limits)
+    if failure is not None:
+        return AttemptFailed(failure.error, failure.cause, duration_ms)
+    fits = len(reply.body) <= limits.invocation_result_bytes_max
+    return AttemptSucceeded(reply.body if fits else None, duration_ms)
 
 
 def _without_reply(failed: Failed) -> Returned | Refused:

@@ -26,6 +26,9 @@ INVOCATION_ID: Final = "StatefulAsyncInvocationID"
 SYNC: Final = "Sync"
 ASYNC: Final = "Async"
 
+FLOW_NAME: Final = "FlowName"
+EXECUTION_NAME: Final = "ExecutionName"
+INPUT: Final = "Input"
 QUALIFIER: Final = "Qualifier"
 
 MESSAGE_BODY: Final = "MessageBody"
@@ -95,14 +98,14 @@ def _of(*parameters: Parameter) -> Parameters:
 
 
 _BODY = Parameter(MESSAGE_BODY, "must not be an empty text", lambda value: value != "", is_required=True)
-_INPUT, _EXECUTION_NAME = Parameter("Input"), Parameter("ExecutionName")
+_INPUT, _EXECUTION_NAME = Parameter(INPUT), Parameter(EXECUTION_NAME)
 _QUALIFIER = Parameter(QUALIFIER, "must be a version or the name of an alias", _is_qualifier)
 _FUNCTION: Final = _of(
     _one_of(INVOCATION_TYPE, SYNC, ASYNC),
     Parameter(INVOCATION_ID, NAME_RULE, _is_invocation_id),
 )
 _FLOW: Final = _of(_INPUT, _EXECUTION_NAME, _QUALIFIER)
-_START_EXECUTION: Final = _of(Parameter("FlowName", is_required=True), _INPUT, _EXECUTION_NAME, _QUALIFIER)
+_START_EXECUTION: Final = _of(Parameter(FLOW_NAME, is_required=True), _INPUT, _EXECUTION_NAME, _QUALIFIER)
 _QUEUE: Final = _of(_BODY, _whole(PRIORITY, 1, PRIORITY_MAX), _whole(DELAY_SECONDS, 0, DELAY_SECONDS_MAX))
 _TOPIC: Final = _of(
     _BODY,

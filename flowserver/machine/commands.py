@@ -4,6 +4,8 @@ No row holds a command. If the node dies after the commit, recovery finds the re
 that waits for the call, the asynchronous invocation that the commit marked, the callback that the header owes.
 """
 
+from uuid import NAMESPACE_OID, uuid5
+
 import msgspec
 
 from flowserver.base.json_values import Json, JsonObject
@@ -32,6 +34,11 @@ class InvokeTask(msgspec.Struct, frozen=True):
     deadline_at: int | None
     asynchronous: bool = False
     """Submit an asynchronous invocation of the function; the answer is only that it was submitted."""
+
+    @property
+    def submission_request_id(self) -> str:
+        """The request id of the invocation that this attempt submits, which its calls have."""
+        return str(uuid5(NAMESPACE_OID, self.submission_key))
 
 
 class CancelInvocation(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The evaluated `serviceParams` of a task: which are refused, which make it asynchronous, what is sent."""
+"""The evaluated `serviceParams` of a task: which are refused, which make it asynchronous, a sub-flow's input."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from flowserver.language.graph import (
     TaskStep,
     TopicTarget,
 )
-from flowserver.language.targets import ASYNC, INVOCATION_TYPE, MESSAGE_BODY, known_parameters
+from flowserver.language.targets import ASYNC, INPUT, INVOCATION_TYPE, known_parameters
 from flowserver.machine.mappings import evaluate_params
 from flowserver.machine.messages import Failure
 
@@ -44,7 +44,9 @@ def is_asynchronous(step: TaskStep, step_input: JsonObject) -> bool:
     return evaluate_params({INVOCATION_TYPE: params[INVOCATION_TYPE]}, step_input, None) == {INVOCATION_TYPE: ASYNC}
 
 
-def message_body(params: dict[str, Json] | None) -> str:
-    """The text that goes to a queue or topic: a text as it is, everything else as JSON."""
-    body = (params or {}).get(MESSAGE_BODY)
-    return body if isinstance(body, str) else dump_json(body)
+def child_input(params: dict[str, Json] | None, step_input: JsonObject) -> str:
+    """JSON text of a sub-flow's input: the parameter (an object, or JSON text of one), else the step's whole input."""
+    given = (params or {}).get(INPUT)
+    if given is None:
+        return dump_json(step_input)
+    return given if isinstance(given, str) else dump_json(given)

@@ -21,8 +21,8 @@ from flowserver.base.clock import SystemClock
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
-from flowserver.engine.executions.retention import Rules
 from flowserver.engine.options import EngineOptions
+from flowserver.machine.retention_rules import Rules
 from flowserver.machine.state import Status
 from flowserver.store.keys import use_nonce
 from flowserver.store.schema.migrating import migrate

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from flowserver.base.errors import InvalidArgument
 from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Failure, Success
-from flowserver.machine.service_params import message_body
+from flowserver.machine.sent_messages import checked_body, checked_tag, message_body, message_id, reply_of
+from flowserver.machine.service_params import child_input
 from flowserver.machine.state import Status, WaitKind
 from tests.support.flows import flow
 from tests.support.world import World
@@ -93,3 +95,33 @@ def test_a_missing_queue_is_an_error_that_can_be_caught() -> None:
 )
 def test_bodies(given: Any, text: str) -> None:
     assert message_body({"MessageBody": given}) == text
+
+
+def test_the_ids_of_a_message_follow_from_the_attempt() -> None:
+    (call,) = _started(QUEUE, "{MessageBody: $}").calls
+    (same,) = _started(QUEUE, "{MessageBody: $, Priority: 3}").calls
+    assert message_id(call) == message_id(same) == reply_of(call, "D")["MessageId"]
+    assert reply_of(call, "D") == reply_of(same, "D")
+    assert reply_of(call, "D")["MessageBodyMD5"] == "D"
+    assert call.submission_request_id == same.submission_request_id
+
+
+def test_a_body_or_tag_that_cannot_arrive_is_refused() -> None:
+    assert (checked_body("ü"), checked_tag("ü"), checked_tag(None)) == ("ü", "ü", None)
+    with pytest.raises(InvalidArgument, match=r"U\+0001"):
+        checked_body("\x01")
+    with pytest.raises(InvalidArgument, match="printable"):
+        checked_tag("a\nb")
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        (None, '{"own":1}'),
+        ({"Input": None}, '{"own":1}'),
+        ({"Input": {"a": 1}}, '{"a":1}'),
+        ({"Input": '{"a": 1}'}, '{"a": 1}'),
+    ],
+)
+def test_a_sub_flow_gets_its_parameter_or_the_input_of_the_step(params: Any, text: str) -> None:
+    assert child_input(params, {"own": 1}) == text

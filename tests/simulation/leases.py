@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.cluster.membership import Share
+from flowserver.machine.cluster.shares import Share
 from flowserver.store.cluster.nodes import list_nodes, register_node, remove_node
 from tests.simulation.shared_database import SharedDatabase
 
@@ -31,7 +31,9 @@ class ClusterView:
     def look(self) -> None:
         """Read which nodes are registered."""
         with self._database.read() as connection:
-            self.share = Share.of(self._lease.node_id, list_nodes(connection))
+            self.share = Share.of(
+                self._lease.node_id, [row.node_id for row in list_nodes(connection) if not row.is_leaving]
+            )
 
 
 def join(database: SharedDatabase, node_id: str, now_ms: int) -> None:

@@ -7,18 +7,16 @@ A lease is a row. Every transaction of a node holds a share lock on its row in `
 dead deletes that row: it waits for the other's transaction or ends its session. Afterwards the dead node cannot commit,
 even if it was only frozen. SQLite has one process and needs no beats.
 
-There is no leader. A hash of its id assigns due or orphaned work to one node. An idle node also takes what others have
-not done, because doing work twice has no second effect.
+The nodes divide due and orphaned work by its ids. An idle node also takes what others have not done, because doing work
+twice has no second effect.
 """
 
 import asyncio
 import logging
 import threading
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
-from zlib import crc32
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
@@ -26,6 +24,8 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.cluster.lease import Lease
+from flowserver.machine.cluster.shares import Share
+from flowserver.machine.cluster.silence import Silence
 from flowserver.store.cluster.listen_notify import NoticesLost, listen, notify, receive
 from flowserver.store.cluster.nodes import NodeRow, beat, declare_dead, list_nodes
 from flowserver.store.cluster.notices import Notice, read_notice
@@ -35,43 +35,9 @@ from flowserver.store.sql.errors import LOCK_NOT_AVAILABLE, reason_of, sqlstate_
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 0.4
-SILENT_LOOKS = 5
-"""With `BEAT_SECONDS`: between 2.0 and 2.4 s from a node's last beat until it is declared dead."""
+"""With `SILENT_LOOKS`: between 2.0 and 2.4 s from a node's last beat until it is declared dead."""
 
 RECONNECT_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Which executions without a working node fall to this one; all nodes compute the same division."""
-
-    rank: int = 0
-    nodes: int = 1
-
-    def owns(self, execution_id: str) -> bool:
-        """Whether the execution falls to this node."""
-        return self.nodes == 1 or crc32(execution_id.encode()) % self.nodes == self.rank
-
-    @staticmethod
-    def of(node_id: str, rows: list[NodeRow]) -> "Share":
-        """The share of a node among those that are not leaving."""
-        staying = sorted({row.node_id for row in rows if not row.is_leaving} | {node_id})
-        return Share(staying.index(node_id), len(staying))
-
-
-class Silence:
-    """Counts the reads since the beats of each node last changed."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int]] = {}
-
-    def look(self, rows: list[NodeRow]) -> list[NodeRow]:
-        """Compare with the last read; returns the nodes that have been silent for too long."""
-        before, self._seen = self._seen, {}
-        for row in rows:
-            beats, looks = before.get(row.node_id, (-1, 0))
-            self._seen[row.node_id] = (row.beats, looks + 1 if beats == row.beats else 0)
-        return [row for row in rows if self._seen[row.node_id][1] >= SILENT_LOOKS]
 
 
 class MembershipListener(Protocol):
@@ -187,12 +153,13 @@ class Membership:
 
     def _look(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         rows = list_nodes(connection)
-        for silent in self._silence.look(rows):
-            if silent.node_id != self._lease.node_id and self._declare_dead(connection, silent):
-                log.warning("node %s has been silent and is taken for dead", silent.node_id)
-                rows.remove(silent)
+        silent = self._silence.look({row.node_id: row.beats for row in rows})
+        for row in [row for row in rows if row.node_id in silent and row.node_id != self._lease.node_id]:
+            if self._declare_dead(connection, row):
+                log.warning("node %s has been silent and is taken for dead", row.node_id)
+                rows.remove(row)
         known = {row.node_id for row in rows if not row.is_leaving}
-        self.share = Share.of(self._lease.node_id, rows)
+        self.share = Share.of(self._lease.node_id, known)
         if known != self._known:
             self._known = known
             loop.call_soon_threadsafe(self._listener.nodes_changed)

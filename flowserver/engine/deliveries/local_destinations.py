@@ -3,7 +3,7 @@
 from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -11,23 +11,9 @@ from flowserver.base.clock import Clock
 from flowserver.engine.invocations.invocations import Invocations
 from flowserver.engine.queues.queues import Queues
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress
-from flowserver.machine.deliveries.notifications import content_of
 from flowserver.store.invocations.submissions import NewInvocation
-from flowserver.store.queues.deliveries import Delivery, published_by
+from flowserver.store.queues.deliveries import Delivery
 from flowserver.store.queues.writes import NewQueueMessage
-
-_IDS = UUID("1a3b7a52-5b0a-5d0e-8f2b-0c7d6c1e4b11")
-"""Name space of the ids made from those of deliveries; any fixed value does."""
-
-
-def arrived_id(delivery: Delivery) -> str:
-    """The id of what a delivery becomes where it arrives; the same for the same delivery."""
-    return uuid5(_IDS, delivery.delivery_id).hex.upper()
-
-
-def written(delivery: Delivery) -> str:
-    """What a delivery brings, in the format that was asked for."""
-    return content_of(published_by(delivery), delivery.content_format)
 
 
 class QueueReceiver:
@@ -44,10 +30,10 @@ class QueueReceiver:
 
     def __call__(self, connection: Connection, address: QueueAddress, delivery: Delivery) -> Callable[[], None]:
         """Raises QueueNotExist, and InvalidArgument if the queue takes no messages of that length."""
-        body = written(delivery)
+        body = delivery.notification.content
         if self._is_encoding and not delivery.topic:
             body = b64encode(body.encode()).decode()
-        message = NewQueueMessage(message_id=arrived_id(delivery), body=body)
+        message = NewQueueMessage(message_id=delivery.notification.arrived_id, body=body)
         self._queues.send_in(connection, address.queue, [message], self._clock.now_ms())
         return partial(self._queues.note_sent, address.queue, 1)
 
@@ -60,12 +46,12 @@ class FunctionReceiver:
 
     def __call__(self, connection: Connection, address: FunctionAddress, delivery: Delivery) -> Callable[[], None]:
         """Raises ServiceNotFound and FunctionNotFound."""
-        request_id = str(UUID(arrived_id(delivery)))
+        request_id = str(UUID(delivery.notification.arrived_id))
         new = NewInvocation(
             service=address.service,
             qualifier=address.qualifier,
             function=address.function,
-            payload=written(delivery).encode(),
+            payload=delivery.notification.content.encode(),
             invocation_key=request_id,
             request_id=request_id,
         )

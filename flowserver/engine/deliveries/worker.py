@@ -21,8 +21,8 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.target_limits import TargetLimits
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.remote_destinations import NotSent, Senders
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
+from flowserver.invokers.remote_destinations import NotSent, Senders
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
 from flowserver.store.invocations.rows import set_destination_status
@@ -164,7 +164,7 @@ class DeliveryWorker(DueLoop):
     async def _attempt(self, delivery: Delivery, destination: Destination) -> str | None:
         """Make an attempt; returns why it failed, or None if the delivery has arrived and its row is deleted."""
         if self._outward.leads_to(destination):
-            failure = await self._outward.bring(delivery, destination)
+            failure = await self._outward.bring(delivery.notification, destination)
             if failure is None:
                 await retry_until_available(lambda: self._committer.write(lambda c: self._end_in(c, delivery, ARRIVED)))
             return failure

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from flowserver.base.clock import format_instant
 from flowserver.base.errors import FlowServerError
-from flowserver.base.json_values import Json, JsonObject, dump_json
+from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.names import check_execution_name, child_execution_id
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
@@ -18,7 +18,7 @@ from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.call_reloading import OrderedCall, WaitingCalls
-from flowserver.engine.executions.invocation_submitter import InvocationSubmitter, submission_request_id
+from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
@@ -35,9 +35,10 @@ from flowserver.language.graph import (
     QueueTarget,
     TopicTarget,
 )
-from flowserver.language.targets import INVOCATION_ID, QUALIFIER
+from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID, QUALIFIER
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
+from flowserver.machine.service_params import child_input
 from flowserver.store.executions.due import TaskKey
 
 log = logging.getLogger(__name__)
@@ -234,7 +235,7 @@ class Dispatcher:
     async def _perform(self, caller: Caller, command: InvokeTask) -> TaskResult:
         match command.target:
             case FunctionTarget() as target if command.asynchronous:
-                return TaskResult(await self._submitter.submit(caller, command, target), submission_request_id(command))
+                return TaskResult(await self._submitter.submit(caller, command, target), command.submission_request_id)
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
@@ -244,7 +245,7 @@ class Dispatcher:
             case QueueTarget() | TopicTarget() as target:
                 return TaskResult(await self._sender.send(target, command))
             case ActionTarget(_, "fnf", _):
-                name = str((command.params or {}).get("FlowName"))
+                name = str((command.params or {}).get(FLOW_NAME))
                 return TaskResult(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
@@ -298,12 +299,12 @@ class Dispatcher:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
         child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
         params = command.params or {}
-        name, qualifier = params.get("ExecutionName"), params.get(QUALIFIER)
+        name, qualifier = params.get(EXECUTION_NAME), params.get(QUALIFIER)
         request = NewExecution(
             flow_name=flow_name,
             execution_id=child_id,
             name=child_id if name is None else str(name),
-            input_text=_input_text(params.get("Input"), command.input),
+            input_text=child_input(params, command.input),
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
             qualifier=None if qualifier is None else str(qualifier),
         )
@@ -361,10 +362,3 @@ def _log_failure(caller: Caller, command: InvokeTask, failure: Failure, request_
         command.step_name,
         command.attempt,
     )
-
-
-def _input_text(given: Json, step_input: JsonObject) -> str:
-    """The child's input: the parameter (an object, or JSON text of one), else the step's whole input."""
-    if given is None:
-        return dump_json(step_input)
-    return given if isinstance(given, str) else dump_json(given)

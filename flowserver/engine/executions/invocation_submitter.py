@@ -5,8 +5,6 @@ turn that no longer wants the invocation stops it in its own commit (`StopInvoca
 waiting step in its transaction. So whichever of the two commits first, no unwanted invocation is left.
 """
 
-from uuid import NAMESPACE_OID, uuid5
-
 from sqlalchemy import Connection
 
 from flowserver.base.errors import FlowServerError
@@ -21,11 +19,6 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.store.executions.due import waits_for_call
 from flowserver.store.invocations.submissions import NewInvocation
-
-
-def submission_request_id(command: InvokeTask) -> str:
-    """The request id of the invocation that an attempt submits, which its calls have."""
-    return str(uuid5(NAMESPACE_OID, command.submission_key))
 
 
 class NotAwaited(Exception):
@@ -57,7 +50,7 @@ class InvocationSubmitter:
             function=target.function,
             payload=payload,
             invocation_key=command.submission_key,
-            request_id=submission_request_id(command),
+            request_id=command.submission_request_id,
             invocation_id=None if invocation_id is None else str(invocation_id),
             execution_id=caller.execution_id,
             flow_name=caller.flow_name,

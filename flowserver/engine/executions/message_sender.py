@@ -1,16 +1,9 @@
-"""Sends the messages of task steps to queues and topics. Knows no executions.
-
-A message's id follows from the attempt that sends it, so sending it again after a crash leaves one message, until the
-message is deleted.
-"""
+"""Sends the messages of task steps to queues and topics (`machine/sent_messages.py`). Knows no executions."""
 
 from base64 import b64encode
 from typing import Literal
-from uuid import NAMESPACE_OID, uuid5
 
-from flowserver.base.errors import FlowServerError, InvalidArgument
-from flowserver.base.json_values import JsonObject
-from flowserver.base.xml_characters import NOT_IN_XML
+from flowserver.base.errors import FlowServerError
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
 from flowserver.engine.queues.queues import Queues, new_receipt
@@ -19,7 +12,7 @@ from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
-from flowserver.machine.service_params import message_body
+from flowserver.machine.sent_messages import checked_body, checked_tag, message_body, message_id, reply_of
 from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 
 _OWNER = "MNS"
@@ -46,13 +39,13 @@ class MessageSender:
                 digest = await self._publish(target.topic, command)
         except FlowServerError as error:
             return Failure.of(error, _OWNER)
-        return Success(_reply(command, digest))
+        return Success(reply_of(command, digest))
 
     async def _send(self, queue: str, command: InvokeTask) -> str:
         params = command.params or {}
         priority = params.get(PRIORITY)
         message = NewQueueMessage(
-            message_id=_message_id(command),
+            message_id=message_id(command),
             body=self._encoded(queue, message_body(params)),
             delay_seconds=params.get(DELAY_SECONDS),
             priority=PRIORITY_DEFAULT if priority is None else priority,
@@ -64,35 +57,11 @@ class MessageSender:
     async def _publish(self, topic: str, command: InvokeTask) -> str:
         """Attributes of the message are left out: they are for kinds of subscribers that this server does not have."""
         params = command.params or {}
-        body = _checked_body(message_body(params))
-        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=_checked_tag(params.get(MESSAGE_TAG)))
+        body = checked_body(message_body(params))
+        message = NewTopicMessage(message_id=message_id(command), body=body, tag=checked_tag(params.get(MESSAGE_TAG)))
         return await retry_until_available(lambda: self._topics.publish(topic, message))
 
     def _encoded(self, queue: str, body: str) -> str:
         if queue in self._outlets:
             return body
-        return b64encode(body.encode()).decode() if self._queue_bodies == "base64" else _checked_body(body)
-
-
-def _message_id(command: InvokeTask) -> str:
-    return uuid5(NAMESPACE_OID, command.submission_key).hex.upper()
-
-
-def _reply(command: InvokeTask, body_md5: str) -> JsonObject:
-    """The reply of the service. Its request id is for logs only."""
-    request_id = str(uuid5(NAMESPACE_OID, f"{command.submission_key}#request")).upper()
-    return {"MessageId": _message_id(command), "RequestId": request_id, "MessageBodyMD5": body_md5}
-
-
-def _checked_body(body: str) -> str:
-    """The body; raises InvalidArgument for a character that the XML of a receive cannot hold."""
-    if found := NOT_IN_XML.search(body):
-        raise InvalidArgument(f"MessageBody holds the character U+{ord(found[0]):04X}, which no message can")
-    return body
-
-
-def _checked_tag(tag: str | None) -> str | None:
-    """The tag; raises InvalidArgument for a character that an HTTP header cannot hold."""
-    if tag is not None and not tag.isprintable():
-        raise InvalidArgument("MessageTag must be printable")
-    return tag
+        return b64encode(body.encode()).decode() if self._queue_bodies == "base64" else checked_body(body)

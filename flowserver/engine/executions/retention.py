@@ -8,20 +8,19 @@ a round or a crash has left.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from flowserver.base.clock import DAY_MS, INSTANT_MS_MAX
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import DeletionPace
+from flowserver.machine.retention_rules import KEPT_MS_MIN, Rules
 from flowserver.store.executions.retention import (
     HIDDEN,
     Ended,
-    KeptFlow,
     delete_definitions,
     delete_ended,
     ended_before,
@@ -36,9 +35,6 @@ from flowserver.store.integrity.space import free_pages, give_back, used_bytes
 log = logging.getLogger(__name__)
 
 ROUND_SECONDS = 60.0
-KEPT_MS_MIN = 300_000
-"""Shortest retention under any rules: a start that is repeated because its reply was lost must find its execution."""
-
 SETTLED_MS = 3_600_000
 """No start under way uses a flow or a definition that it read longer ago."""
 
@@ -52,24 +48,6 @@ SPARE_PART = 20
 """This part of a file's pages stays free for new executions."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How long ended executions are kept, in days, and how many bytes all data may take; 0 for no bound."""
-
-    days: int
-    bytes_max: int
-
-    def keeps_until(self, flow: KeptFlow, now_ms: int) -> int:
-        """Executions of the flow that ended before this instant (ms) have been kept for long enough."""
-        if flow.is_deleted:
-            return now_ms - KEPT_MS_MIN
-        days = self.days if flow.retention_days is None else flow.retention_days
-        return 0 if days == 0 else min(now_ms - days * DAY_MS, now_ms - KEPT_MS_MIN)
-
-
-FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
 class ExecutionRetention(PeriodicLoop):
@@ -100,7 +78,7 @@ class ExecutionRetention(PeriodicLoop):
         now = self._clock.now_ms()
         count = await self._delete_before(HIDDEN, INSTANT_MS_MAX)  # long ones whose deletion a crash interrupted
         for flow in await self._read(kept_flows):
-            until = self._rules.keeps_until(flow, now)
+            until = self._rules.keeps_until(flow.retention_days, now, is_deleted=flow.is_deleted)
             if flow.oldest_ms < until:
                 count += await self._delete_before(flow.flow_id, until)
         early = await self._make_room(now)

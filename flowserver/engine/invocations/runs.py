@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.retry import retry_until_available
@@ -18,9 +19,9 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
-from flowserver.engine.invocations.attempts import call_of, outcome_of_reply
 from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Endpoint, Invoker
+from flowserver.invokers.invocation import Endpoint, Invocation, Invoker
+from flowserver.invokers.outcomes import outcome_of_attempt
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,
     AttemptFailed,
@@ -217,7 +218,7 @@ class Runs:
             return None
         loop = asyncio.get_running_loop()
         began_at = loop.time()
-        call = call_of(row, self._limits)
+        call = _call_of(row, self._limits)
         run.is_calling = True
         try:
             reply = await self._invoker.exchange(call, endpoint)
@@ -228,8 +229,26 @@ class Runs:
             return None
         finally:
             run.is_calling = False
-        outcome = outcome_of_reply(call, reply, round((loop.time() - began_at) * 1000), self._limits)
+        outcome = outcome_of_attempt(call, reply, round((loop.time() - began_at) * 1000), self._limits)
         if isinstance(outcome, AttemptFailed):
             form = "the call of %s failed with %s: request id %s, invocation %s, attempt %d"
             log.info(form, call.title, outcome.error, row.request_id, row.invocation_id, call.attempt)
         return outcome
+
+
+def _call_of(row: InvocationRow, limits: Limits) -> Invocation:
+    """The call of the attempt that has begun."""
+    return Invocation(
+        service=row.service,
+        qualifier=row.qualifier,
+        function=row.function,
+        event=row.payload,
+        invocation_id=row.invocation_id,
+        idempotency_key=row.invocation_key,
+        attempt=row.state.attempt,
+        timeout_ms=limits.function_seconds_max * 1000,
+        flow_name=row.flow_name,
+        execution_name=row.execution_name,
+        step_name=row.step_name,
+        request_id=row.request_id,
+    )

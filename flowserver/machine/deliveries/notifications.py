@@ -6,6 +6,7 @@ XML cannot contain every character: the document has U+FFFD in place of the othe
 import hashlib
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID, uuid5
 from xml.etree import ElementTree
 
 from flowserver.base.json_values import JsonObject, dump_json
@@ -16,6 +17,9 @@ NAMESPACE: Final = "http://mns.aliyuncs.com/doc/v1/"
 API_VERSION: Final = "2015-06-06"
 OWNER: Final = "flowserver"
 """The account that all topics and subscriptions belong to, for there are no accounts."""
+
+_IDS: Final = UUID("1a3b7a52-5b0a-5d0e-8f2b-0c7d6c1e4b11")
+"""Name space of the ids made from those of deliveries; any fixed value does."""
 
 _CONTENT_TYPES: Final = {
     ContentFormat.XML: "text/xml;charset=utf-8",
@@ -34,6 +38,31 @@ class Published:
     body: str
     tag: str | None
     published_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One attempt to bring a message of a topic, or a result of an invocation, to a destination."""
+
+    delivery_id: str
+    published: Published
+    content_format: ContentFormat
+    attempt: int
+
+    @property
+    def arrived_id(self) -> str:
+        """The id of what the delivery becomes where it arrives; the same for all its attempts."""
+        return uuid5(_IDS, self.delivery_id).hex.upper()
+
+    @property
+    def content(self) -> str:
+        """Its body, in the format that was asked for."""
+        return content_of(self.published, self.content_format)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of its request."""
+        return headers_of(self.published, self.content_format, f"{self.arrived_id}-{self.attempt}")
 
 
 def digest_of(body: str) -> str:

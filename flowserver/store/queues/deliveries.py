@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Subquery, bindparam, delete, distinct, func, not_, select, true, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from flowserver.machine.deliveries.notifications import Published
+from flowserver.machine.deliveries.notifications import Notification, Published
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.sql.in_list import among, texts
@@ -56,12 +56,11 @@ class Delivery(NewDelivery):
     """When it is tried again if the result of this attempt is not recorded."""
     created_at: int
 
-
-def published_by(delivery: Delivery) -> Published:
-    """The message as its subscriber sees it."""
-    return Published(
-        delivery.topic, delivery.subscription, delivery.message_id, delivery.body, delivery.tag, delivery.created_at
-    )
+    @property
+    def notification(self) -> Notification:
+        """What its destination gets."""
+        published = Published(self.topic, self.subscription, self.message_id, self.body, self.tag, self.created_at)
+        return Notification(self.delivery_id, published, self.content_format, self.attempt)
 
 
 def target_key(target: str) -> str:

@@ -8,12 +8,11 @@ import pytest
 from sqlalchemy import Connection, select, text
 
 from flowserver.base.limits import Limits
-from flowserver.engine.cluster.membership import SILENT_LOOKS, Share, Silence
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.state import Status
 from flowserver.store.cluster.listen_notify import NOTICE_BYTES_MAX
-from flowserver.store.cluster.nodes import NodeRow, list_nodes
+from flowserver.store.cluster.nodes import list_nodes
 from flowserver.store.cluster.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
 from flowserver.store.invocations.submissions import NewInvocation
 from flowserver.store.schema.tables import executions, scopes
@@ -76,22 +75,6 @@ async def knowing(node: Node, nodes: int) -> None:
             await news.wait()
 
 
-def row(node_id: str, beats: int, *, is_leaving: bool = False) -> NodeRow:
-    return NodeRow(node_id, f"session {node_id}", beats, is_leaving)
-
-
-# Decisions
-
-
-def test_a_node_is_silent_when_its_count_stays_the_same_for_several_looks() -> None:
-    silence = Silence()
-    for look in range(SILENT_LOOKS):
-        assert silence.look([row("beats", look), row("still", 7)]) == []
-    assert silence.look([row("beats", 99), row("still", 7)]) == [row("still", 7)]
-    assert silence.look([row("beats", 100), row("still", 8)]) == []
-    assert silence.look([row("still", 8)]) == []
-
-
 async def test_a_node_that_stops_does_not_wait_for_its_next_beat(
     open_database: OpenDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,22 +83,6 @@ async def test_a_node_that_stops_does_not_wait_for_its_next_beat(
     monkeypatch.setattr(Engine, "nodes_changed", lambda _: has_looked.set())
     async with asyncio.timeout(PATIENCE_SECONDS), running_node(open_database(), clock):
         await has_looked.wait()
-
-
-def test_no_node_is_silent_without_looks() -> None:
-    """The database was down for an hour, so no node sent a heartbeat. The first look after it finds no node silent."""
-    silence = Silence()
-    assert silence.look([row("other", 7)]) == []
-    assert silence.look([row("other", 7)]) == []
-
-
-def test_active_nodes_divide_the_executions() -> None:
-    rows = [row("a", 1), row("b", 1), row("c", 1), row("leaving", 1, is_leaving=True)]
-    shares = [Share.of(name, rows) for name in ("a", "b", "c")]
-    owners = [[share.owns(f"execution {number}") for share in shares].count(True) for number in range(300)]
-    assert set(owners) == {1}
-    assert all(sum(share.owns(f"execution {number}") for number in range(300)) > 60 for share in shares)
-    assert Share.of("alone", []).owns("anything")
 
 
 def test_a_notice_is_read_as_it_was_written() -> None:

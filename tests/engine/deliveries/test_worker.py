@@ -8,8 +8,9 @@ from sqlalchemy import Connection, func, select, update
 
 from flowserver.base.errors import FlowNotExists, FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine.deliveries import remote_destinations, worker
+from flowserver.engine.deliveries import worker
 from flowserver.engine.deliveries.worker import CLAIM_MS
+from flowserver.invokers import remote_destinations
 from flowserver.invokers.invocation import Failed
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import QueueAddress

@@ -10,9 +10,10 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.clock import DAY_MS
 from flowserver.engine import deletion_pace
-from flowserver.engine.cluster.membership import Share
 from flowserver.engine.executions import retention as module
-from flowserver.engine.executions.retention import FOR_EVER, KEPT_MS_MIN, ExecutionRetention, Rules
+from flowserver.engine.executions.retention import ExecutionRetention
+from flowserver.machine.cluster.shares import Share
+from flowserver.machine.retention_rules import FOR_EVER, KEPT_MS_MIN, Rules
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange, Kept
 from flowserver.store.executions.listing import ExecutionFilter

@@ -84,7 +84,7 @@ async def test_an_invocation_that_fails_in_the_servers_own_code_is_called_once(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
+        patch.setattr("flowserver.engine.invocations.runs.outcome_of_attempt", fail_by_a_bug)
         await node.engine.invocations.submit(new("bad"))
         (await functions.next_call("shop/pay")).reply({})
         assert (await parked(node, "bad")).parked_error == "KeyError: 'a bug'"
@@ -117,7 +117,7 @@ async def test_a_repeated_stop_is_not_refused_because_it_has_ended_the_invocatio
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
+        patch.setattr("flowserver.engine.invocations.runs.outcome_of_attempt", fail_by_a_bug)
         await node.engine.invocations.submit(new("bad"))
         (await functions.next_call("shop/pay")).reply({})
         await parked(node, "bad")
@@ -172,7 +172,7 @@ async def test_a_parked_invocation_can_be_stopped(node: Node, functions: Functio
 async def test_the_end_of_its_execution_ends_a_parked_invocation(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
+    monkeypatch.setattr("flowserver.engine.invocations.runs.outcome_of_attempt", fail_by_a_bug)
     await node.create_flow("f", SYNC)
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
-from flowserver.engine.deliveries import remote_destinations
 from flowserver.engine.deliveries.worker import CLAIM_MS
+from flowserver.invokers import remote_destinations
 from flowserver.machine.deliveries.retry_strategies import ContentFormat
 from flowserver.machine.events import EventType
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes

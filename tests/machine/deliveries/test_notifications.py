@@ -10,7 +10,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowserver.machine.deliveries.notifications import Published, content_of, headers_of
+from flowserver.machine.deliveries.notifications import Notification, Published, content_of, headers_of
 from flowserver.machine.deliveries.retry_strategies import ContentFormat
 
 PUBLISHED = Published("news", "shop", "0190AB", '{"值": "<&>"}', "red", 1_767_225_600_123)
@@ -84,3 +84,11 @@ def test_every_message_can_be_parsed(body: str) -> None:
     assert len(as_xml) == len(body)
     changed = [sent for got, sent in zip(as_xml, body, strict=True) if got != sent]
     assert all(sent < " " or sent in "\ufffe\uffff" for sent in changed)
+
+
+def test_all_attempts_of_a_delivery_bring_the_same_under_the_same_id() -> None:
+    first, second = (Notification("news/shop/0190AB", PUBLISHED, ContentFormat.XML, attempt) for attempt in (1, 2))
+    assert (first.arrived_id, first.content) == (second.arrived_id, second.content)
+    assert first.content == content_of(PUBLISHED, ContentFormat.XML)
+    assert second.headers == headers_of(PUBLISHED, ContentFormat.XML, f"{first.arrived_id}-2")
+    assert Notification("other", PUBLISHED, ContentFormat.XML, 1).arrived_id != first.arrived_id

@@ -4,14 +4,12 @@ import asyncio
 from typing import Protocol
 
 from flowserver.base.errors import FlowServerError
-from flowserver.engine.deliveries.local_destinations import arrived_id, written
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.invocation import Failed, Reply
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import Destination, QueueAddress, WebAddress
-from flowserver.machine.deliveries.notifications import headers_of
-from flowserver.store.queues.deliveries import Delivery, published_by
+from flowserver.machine.deliveries.notifications import Notification
 
 WEB_SECONDS = 5.0
 """An endpoint that has not answered by then has not taken the message."""
@@ -47,13 +45,14 @@ class Senders:
             isinstance(destination, QueueAddress) and destination.queue in self._outlets
         )
 
-    async def bring(self, delivery: Delivery, destination: Destination) -> str | None:
+    async def bring(self, notification: Notification, destination: Destination) -> str | None:
         """Bring it there; None if it has arrived, else why it has not, or perhaps has not. Raises NotSent."""
         if isinstance(destination, WebAddress):
-            return await self._post(delivery, destination)
+            return await self._post(notification, destination)
         assert isinstance(destination, QueueAddress)
-        headers = {} if delivery.tag is None or not delivery.tag.isascii() else {TAG_HEADER: delivery.tag}
-        message = BrokerMessage(written(delivery).encode(), arrived_id(delivery), headers)
+        tag = notification.published.tag
+        headers = {} if tag is None or not tag.isascii() else {TAG_HEADER: tag}
+        message = BrokerMessage(notification.content.encode(), notification.arrived_id, headers)
         try:
             async with asyncio.timeout(BROKER_SECONDS):
                 await self._outlets.send(destination.queue, message)
@@ -63,10 +62,9 @@ class Senders:
             return f"{error.code}: {error.message}"
         return None
 
-    async def _post(self, delivery: Delivery, address: WebAddress) -> str | None:
-        request_id = f"{arrived_id(delivery)}-{delivery.attempt}"
-        headers = headers_of(published_by(delivery), delivery.content_format, request_id)
-        request = WebRequest("POST", address.url, WEB_SECONDS, headers, written(delivery).encode())
+    async def _post(self, notification: Notification, address: WebAddress) -> str | None:
+        content = notification.content.encode()
+        request = WebRequest("POST", address.url, WEB_SECONDS, notification.headers, content)
         reply = await self._sender.send(request)
         if isinstance(reply, Failed):
             if reply.is_own:
