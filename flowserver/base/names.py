@@ -1,8 +1,7 @@
-"""Names that users choose, and the ids of executions that follow from others."""
+"""The rules for names that users choose."""
 
 import re
 from typing import Final
-from uuid import NAMESPACE_OID, uuid5
 
 from flowserver.base.errors import InvalidArgument
 
@@ -37,15 +36,5 @@ def check_execution_name(name: str) -> None:
         raise InvalidArgument(f"ExecutionName {NAME_RULE}")
 
 
-def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:
-    """The id of the execution that an attempt of a sub-flow step starts. The same attempt always gives the same id."""
-    return str(uuid5(NAMESPACE_OID, f"{execution_id}#{scope_id}#{wait_id}"))
-
-
 HIDDEN: Final = "(hidden)"
 """Shown in place of a value that is a secret."""
-
-
-def scheduled_execution_id(schedule_id: str, at_ms: int, *, is_trigger: bool) -> str:
-    """The id of the execution that a schedule starts for an instant (ms). The same instant always gives the same id."""
-    return str(uuid5(NAMESPACE_OID, f"{schedule_id}@{at_ms}{'!' if is_trigger else ''}"))

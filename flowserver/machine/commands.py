@@ -4,10 +4,9 @@ No row holds a command. If the node dies after the commit, recovery finds the re
 that waits for the call, the asynchronous invocation that the commit marked, the callback that the header owes.
 """
 
-from uuid import NAMESPACE_OID, uuid5
-
 import msgspec
 
+from flowserver.base.derived_ids import derived_id
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.language.graph import Pattern, Target
 from flowserver.machine.messages import Result
@@ -38,7 +37,7 @@ class InvokeTask(msgspec.Struct, frozen=True):
     @property
     def submission_request_id(self) -> str:
         """The request id of the invocation that this attempt submits, which its calls have."""
-        return str(uuid5(NAMESPACE_OID, self.submission_key))
+        return derived_id(self.submission_key)
 
 
 class CancelInvocation(msgspec.Struct, frozen=True):

@@ -4,8 +4,7 @@ A message's id follows from the attempt that sends it, so sending it again after
 message is deleted.
 """
 
-from uuid import NAMESPACE_OID, uuid5
-
+from flowserver.base.derived_ids import derived_id
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.xml_characters import NOT_IN_XML
@@ -15,7 +14,7 @@ from flowserver.machine.commands import InvokeTask
 
 def message_id(command: InvokeTask) -> str:
     """The id of the message that this attempt sends."""
-    return uuid5(NAMESPACE_OID, command.submission_key).hex.upper()
+    return derived_id(command.submission_key).replace("-", "").upper()
 
 
 def message_body(params: dict[str, Json] | None) -> str:
@@ -40,5 +39,5 @@ def checked_tag(tag: str | None) -> str | None:
 
 def reply_of(command: InvokeTask, body_md5: str) -> JsonObject:
     """The reply of the service. Its request id is for logs only."""
-    request_id = str(uuid5(NAMESPACE_OID, f"{command.submission_key}#request")).upper()
+    request_id = derived_id(f"{command.submission_key}#request").upper()
     return {"MessageId": message_id(command), "RequestId": request_id, "MessageBodyMD5": body_md5}

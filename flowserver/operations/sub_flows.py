@@ -6,8 +6,8 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.json_values import load_stored_json
-from flowserver.base.names import child_execution_id
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Execution, WaitKind

@@ -3,7 +3,7 @@
 from random import Random
 
 from flowserver.base.clock import format_instant
-from flowserver.base.names import scheduled_execution_id
+from flowserver.base.derived_ids import scheduled_execution_id
 from flowserver.machine.schedules.names import execution_name
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.store.schedules.rows import find_schedule, insert_schedule

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from flowserver.base.names import child_execution_id
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions.saving import park_execution
 from flowserver.store.schema.tables import execution_documents, executions, finished_items, flows, scopes

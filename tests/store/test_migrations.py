@@ -14,7 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
-from flowserver.base.names import child_execution_id
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.store.executions.history import read_history
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.queues.deliveries import claim_deliveries

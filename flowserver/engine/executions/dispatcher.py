@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flowserver.base.clock import format_instant
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.base.names import check_execution_name, child_execution_id
+from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.items import Envelope, NewExecution

@@ -6,9 +6,9 @@ XML cannot contain every character: the document has U+FFFD in place of the othe
 import hashlib
 from dataclasses import dataclass
 from typing import Final
-from uuid import UUID, uuid5
 from xml.etree import ElementTree
 
+from flowserver.base.derived_ids import arrived_id
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.xml_characters import fit_for_xml
 from flowserver.machine.deliveries.retry_strategies import ContentFormat
@@ -17,9 +17,6 @@ NAMESPACE: Final = "http://mns.aliyuncs.com/doc/v1/"
 API_VERSION: Final = "2015-06-06"
 OWNER: Final = "flowserver"
 """The account that all topics and subscriptions belong to, for there are no accounts."""
-
-_IDS: Final = UUID("1a3b7a52-5b0a-5d0e-8f2b-0c7d6c1e4b11")
-"""Name space of the ids made from those of deliveries; any fixed value does."""
 
 _CONTENT_TYPES: Final = {
     ContentFormat.XML: "text/xml;charset=utf-8",
@@ -52,7 +49,7 @@ class Notification:
     @property
     def arrived_id(self) -> str:
         """The id of what the delivery becomes where it arrives; the same for all its attempts."""
-        return uuid5(_IDS, self.delivery_id).hex.upper()
+        return arrived_id(self.delivery_id)
 
     @property
     def content(self) -> str:

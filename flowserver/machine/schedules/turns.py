@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from flowserver.base.names import scheduled_execution_id
+from flowserver.base.derived_ids import scheduled_execution_id
 from flowserver.machine.schedules.names import execution_name
 from flowserver.machine.schedules.state import (
     RECENT_MAX,

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.json_values import dump_json
-from flowserver.base.names import child_execution_id
 from flowserver.machine.commands import Command, InvokeTask, StopInvocation
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, Scope, WaitKind

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.errors import ExecutionAlreadyCompleted, ExecutionNotParked, TaskInvalidState
-from flowserver.base.names import child_execution_id
 from flowserver.machine import advance
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
