@@ -245,7 +245,10 @@ class Step(Result, frozen=True):
     status: str
     first: str
     last: str
+    began: str | None = None
+    """When its last run began; None if the server does not tell."""
     attempts: int = 0
+    redrives: int = 0
     error: str | None = None
     iterations: Iterations | None = None
 

@@ -13,72 +13,14 @@ The command line folds the events that it reads in the same way, so this module 
 """
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from flowserver.machine.events import EventType
 from flowserver.machine.history_events import HistoryEvent, detail_of, number_in, text_in
+from flowserver.machine.step_counts import Iterations, StepStatus, StepSummary
 
 ENTRY_BYTES: Final = 1_000
 """About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""
-
-
-class StepStatus(StrEnum):
-    """What became of a step."""
-
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    CAUGHT = "Caught"
-    """It failed, and its `catch` went on elsewhere."""
-    FAILED = "Failed"
-    CANCELLED = "Cancelled"
-    """It was cut short: by the failure of another step, or by the end of the execution."""
-
-
-@dataclass(slots=True)
-class Iterations:
-    """The iterations of a foreach. `total` counts those that wait for a slot, or were never begun, too."""
-
-    total: int = 0
-    done: int = 0
-    failed: int = 0
-    aborted: int = 0
-    """Begun, and cut short: by the failure of another, or by the end of the execution."""
-    running: int = 0
-
-
-@dataclass(slots=True)
-class StepSummary:
-    """One step path. Counts are of entries: a step in a loop or an iteration is entered many times. Instants in ms."""
-
-    path: str
-    first_ms: int
-    last_ms: int
-    """The last event of the step itself."""
-    entered: int = 0
-    running: int = 0
-    waiting: int = 0
-    """Of those that run, how many have failed and wait for a redrive."""
-    succeeded: int = 0
-    caught: int = 0
-    failed: int = 0
-    cancelled: int = 0
-    attempts: int = 0
-    """Attempts of a task; 0 for other steps."""
-    error: str | None = None
-    """The last error of an attempt or of the step."""
-    iterations: Iterations | None = None
-    """Of all its entries together."""
-    last_end: StepStatus = StepStatus.RUNNING
-
-    @property
-    def status(self) -> StepStatus:
-        """Running while any entry runs; then whether any failed or was cut short; else what the last one came to."""
-        if self.running:
-            return StepStatus.RUNNING
-        if self.failed:
-            return StepStatus.FAILED
-        return StepStatus.CANCELLED if self.cancelled else self.last_end
 
 
 @dataclass(slots=True, eq=False)
@@ -164,6 +106,8 @@ class StepSummaries:
         """By StepEntered the entries of foreach steps that failed or were cut short, since the last redrive."""
         self._resumable: dict[int, Entry] = {}
         """Those from before the last redrive that were not entered again."""
+        self._redrives = 0
+        """Redrives of the execution that entered its open steps again."""
 
     def __len__(self) -> int:
         """How much it keeps: step paths, events that may cause more, and unfinished loops."""
@@ -184,8 +128,12 @@ class StepSummaries:
         if event.type == EventType.EXECUTION_STARTED:
             self._begin(event)
         elif event.type == EventType.EXECUTION_REDRIVEN:
-            self._count_none_waiting()
-            if "waitingSteps" not in detail_of(event):
+            if "waitingSteps" in detail_of(event):
+                for step in self._steps.values():
+                    if step.waiting:
+                        step.run_again(event.time_ms)
+                self._count_none_waiting()
+            else:
                 self._begin_again(event)
         elif not event.step_name:
             self._end(event)
@@ -206,6 +154,7 @@ class StepSummaries:
         So is what is still open: the execution ran, and all of it waited for the redrive.
         """
         self._end(event)
+        self._redrives += 1
         for step in self._steps.values():
             step.entered -= step.failed + step.cancelled
             if step.failed or step.cancelled:
@@ -273,8 +222,12 @@ class StepSummaries:
         path = f"{before}{event.step_name}"
         step = self._steps.get(path)
         if step is None:
-            step = self._steps[path] = StepSummary(path, event.time_ms, event.time_ms)
+            step = StepSummary(path, event.time_ms, event.time_ms, began_ms=event.time_ms, seen_redrives=self._redrives)
+            self._steps[path] = step
             self._path_bytes += 2 * len(path)  # with that of its list, which is shorter
+        elif step.seen_redrives != self._redrives:
+            step.seen_redrives = self._redrives
+            step.run_again(event.time_ms)
         step.entered += 1
         step.running += 1
         step.last_ms = event.time_ms
@@ -348,6 +301,8 @@ class StepSummaries:
                 step.failed += 1
             case _:
                 step.cancelled += 1
+        if step.status is StepStatus.SUCCEEDED:
+            step.error = None
         if entry.iterations is not None and end is not StepStatus.SUCCEEDED:
             self._unfinished[entry.entered_event_id] = entry
         else:

@@ -37,6 +37,8 @@ def test_the_execution_of_a_sub_flow_is_named() -> None:
     assert "waiting for sub flow pay/p" in _described(CurrentStep("ship", "WaitingForSubFlow", child="pay/p"), count=1)
 
 
-def test_the_error_of_a_step_that_has_succeeded_is_an_earlier_one() -> None:
-    step = Step(path="ship", status="Succeeded", first=EARLIER, last=EARLIER, error="Busy")
-    assert "after Busy" in _described(count=0, steps=(step,))
+def test_a_step_that_has_succeeded_shows_no_error_and_the_time_of_its_last_run() -> None:
+    began, last = "2026-01-01T00:01:00.000Z", "2026-01-01T00:01:02.000Z"
+    step = Step("ship", "Succeeded", EARLIER, last, began, attempts=1, redrives=1, error="Busy")
+    (line,) = [line for line in _described(count=0, steps=(step,)).splitlines() if "ship" in line]
+    assert line.split() == ["ship", "Succeeded", "2.0", "s", "1", "redrive"]

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from flowserver.cli.remote.live_steps import Drawing
 from flowserver.cli.remote.progress import Progress
+from flowserver.cli.remote.step_lines import shown_notes
 from flowserver.client import Client
 from flowserver.client.results import Event, Execution
 
@@ -219,3 +220,5 @@ def test_what_waits_for_a_redrive_is_drawn():
         shown.append(text.get())
     hint = "  1 step waits for a redrive: ship: FC.Unknown\n  Go on: flowserver executions redrive o/x\n"
     assert [hint in each for each in shown] == [False, False, True, False]
+    (step,) = progress.steps()
+    assert (step.redrives, step.error, shown_notes(step)) == (1, "", "1 redrive")

@@ -14,8 +14,9 @@ from flowserver.language.parser import parse
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Failure, Stop, Success
 from flowserver.machine.state import Scope
+from flowserver.machine.step_counts import Iterations, StepStatus, StepSummary
 from flowserver.machine.step_paths import path_of
-from flowserver.machine.step_summary import ENTRY_BYTES, Iterations, StepStatus, StepSummaries, StepSummary
+from flowserver.machine.step_summary import ENTRY_BYTES, StepSummaries
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World
@@ -112,7 +113,7 @@ def test_a_whole_execution() -> None:
     paths = "charge pack pack[].label pack[].stick ship ship[0].book ship[1].check ship[1].check.weigh"
     assert list(steps) == paths.split()
     assert {step.status for step in steps.values()} == {StepStatus.SUCCEEDED}
-    assert (steps["charge"].attempts, steps["charge"].error) == (2, "Busy")
+    assert (steps["charge"].attempts, steps["charge"].error) == (2, None)
     assert (steps["pack[].label"].entered, steps["pack[].label"].succeeded, steps["pack[].label"].attempts) == (3, 3, 3)
     assert steps["pack"].iterations == Iterations(total=3, done=3)
     assert (steps["pack"].first_ms, steps["pack"].last_ms) == (NOW_MS + 1_000, NOW_MS + 11_000)
@@ -169,7 +170,7 @@ def test_a_caught_error_and_a_loop() -> None:
     world = World(flow(steps), replies={"f": [Reply(raises="Bad"), Reply(raises="Bad"), Reply(returns={})]})
     world.run()
     t = _summed(world.events)["t"]
-    assert (t.status, t.entered, t.caught, t.succeeded, t.error) == (StepStatus.SUCCEEDED, 3, 2, 1, "Bad")
+    assert (t.status, t.entered, t.caught, t.succeeded, t.error) == (StepStatus.SUCCEEDED, 3, 2, 1, None)
     assert _summed(world.events[:16])["t"].status is StepStatus.CAUGHT
 
 
@@ -334,6 +335,25 @@ def test_a_redrive_keeps_successful_steps() -> None:
     assert (a.status, a.entered, a.succeeded) == (StepStatus.SUCCEEDED, 1, 1)
 
 
+def test_times_and_attempts_are_those_of_the_last_run() -> None:
+    """Neither the time between the failure and the redrive counts, nor do the attempts before it."""
+    tried = ("StepEntered pay 1", "StepStarted pay 2", "TaskScheduled pay 3", 'TaskFailed pay 4 {"error":"E1"}')
+    failed = (
+        "ExecutionStarted - 0",
+        *tried,
+        'StepFailed pay 5 {"error":"E1"}',
+        "StepExited pay 6",
+        "ExecutionFailed - 7",
+    )
+    pay = _told(*failed)["pay"]
+    assert (pay.began_ms, pay.attempts, pay.redrives, pay.error) == (pay.first_ms, 1, 0, "E1")
+    again = ("ExecutionRedriven - 8", "StepEntered pay 9", "StepStarted pay 10", "TaskScheduled pay 11")
+    pay = _told(*failed, *again)["pay"]
+    assert (pay.began_ms - pay.first_ms, pay.attempts, pay.redrives, pay.error) == (8, 1, 1, None)
+    pay = _told(*failed, *again, 'TaskFailed pay 12 {"error":"E2"}', "StepSucceeded pay 13", "StepExited pay 14")["pay"]
+    assert (pay.status, pay.last_ms - pay.began_ms, pay.error) == (StepStatus.SUCCEEDED, 5, None)
+
+
 WAITS = (
     "ExecutionStarted - 0",
     "StepEntered pay 1",
@@ -351,9 +371,16 @@ def test_a_step_that_waits_for_a_redrive_is_counted_and_goes_on_in_the_same_entr
     again = _told(*WAITS, 'ExecutionRedriven - 7 {"waitingSteps":1}', "TaskScheduled pay 7", "StepSucceeded pay 9")[
         "pay"
     ]
-    assert (again.running, again.waiting, again.attempts) == (1, 0, 2)
+    assert (again.running, again.waiting, again.attempts, again.redrives) == (1, 0, 1, 1)
+    assert (again.error, again.began_ms > again.first_ms) == (None, True)
     stopped = _told(*WAITS, "ExecutionStopped - 7")["pay"]
     assert (stopped.status, stopped.waiting) == (StepStatus.CANCELLED, 0)
+
+
+def test_only_steps_that_waited_are_run_again_by_a_redrive_of_a_running_execution() -> None:
+    first = ("ExecutionStarted - 0", "StepEntered a 1", "StepSucceeded a 2", "StepExited a 3", "StepEntered b 4")
+    steps = _told(*first, "StepWaitingForRedrive b 5", 'ExecutionRedriven - 6 {"waitingSteps":1}')
+    assert (steps["a"].redrives, steps["b"].redrives) == (0, 1)
 
 
 def test_a_step_that_is_entered_anew_after_its_wait_counts_once() -> None:

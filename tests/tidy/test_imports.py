@@ -23,7 +23,9 @@ LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
 the start itself.
 """
 
-FOLDS_OF_EVENTS = {f"flowserver.machine.{name}" for name in ("events", "event_paths", "history_events", "step_summary")}
+FOLDS_OF_EVENTS = {
+    f"flowserver.machine.{name}" for name in ("events", "event_paths", "history_events", "step_counts", "step_summary")
+}
 """Modules that the commands share with the server, so that both count alike: folds over events without dependencies."""
 
 OWN_EXECUTORS = {

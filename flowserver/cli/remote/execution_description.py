@@ -8,7 +8,7 @@ from flowserver.base.folded_paths import folded
 from flowserver.cli.printable import json_text
 from flowserver.cli.remote.execution_states import state_of
 from flowserver.cli.remote.output import one_line
-from flowserver.cli.remote.step_lines import counted
+from flowserver.cli.remote.step_lines import counted, redriven
 from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
 from flowserver.cli.tables import aligned
 from flowserver.client.results import CurrentStep, Execution, Step
@@ -91,16 +91,19 @@ def _version(execution: Execution) -> str:
 
 
 def _took(step: Step, now: datetime) -> str:
-    return shown_seconds(seconds_between(step.first, None if step.status == "Running" else step.last, now))
+    """How long its last run took, without the time between a failure and its redrive."""
+    began = step.began or step.first
+    return shown_seconds(seconds_between(began, None if step.status == "Running" else step.last, now))
 
 
 def _notes(step: Step) -> str:
     notes = [f"{step.attempts} attempts"] if step.attempts > 1 and step.iterations is None else []
     if step.iterations is not None:
         notes += counted(step.iterations)
-    if step.error:
-        error = one_line(step.error, ERROR_CHARACTERS_MAX)
-        notes.append(f"after {error}" if step.status == "Succeeded" else error)
+    if step.redrives:
+        notes.append(redriven(step.redrives))
+    if step.error and step.status != "Succeeded":
+        notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
     return ", ".join(notes)
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from flowserver.client.event_streams import LAST
 from flowserver.client.results import Event
-from flowserver.machine.step_summary import Entry, Iterations, StepStatus, StepSummaries
+from flowserver.machine.step_counts import Iterations, StepStatus
+from flowserver.machine.step_summary import Entry, StepSummaries
 
 ERRORS_MAX: Final = 5
 """Errors of earlier attempts that are kept of a step, the newest ones."""
@@ -47,7 +48,14 @@ class StepProgress:
     attempts_max: int = 0
     errors: list[str] = field(default_factory=list)
     error: str = ""
+    redrives: int = 0
+    """How many redrives it has waited for."""
     iterations: Iterations | None = None
+
+    def run_again(self, at: str) -> None:
+        """It waited for a redrive, which has come: its time and its attempts count anew."""
+        self.started, self.attempts, self.attempts_max, self.errors, self.error = at, 0, 0, [], ""
+        self.redrives += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,9 @@ class Progress:
                     yield step
         elif event.type == "ExecutionRedriven":
             self.status = "Running"
+            for step in self._steps.values():
+                if step.state is State.RUNNING and step.error:
+                    step.run_again(event.time)
         if entry is None or "[]" in entry.step.path:
             return
         if event.type == "StepEntered":

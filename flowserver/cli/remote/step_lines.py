@@ -8,7 +8,7 @@ from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.progress import Progress, State, StepProgress
 from flowserver.cli.remote.times import seconds_between, shown_seconds
 from flowserver.client.results import Iterations as ToldIterations
-from flowserver.machine.step_summary import Iterations
+from flowserver.machine.step_counts import Iterations
 
 ERROR_CHARACTERS_MAX: Final = 80
 
@@ -45,6 +45,8 @@ def shown_notes(step: StepProgress) -> str:
         notes.append(printable(f"attempt {step.attempts}{most}{said}"))
     if step.iterations is not None:
         notes += counted(step.iterations)
+    if step.redrives:
+        notes.append(redriven(step.redrives))
     if step.error:
         notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
     return "  ".join(notes)
@@ -55,6 +57,11 @@ def counted(iterations: Iterations | ToldIterations) -> list[str]:
     notes = [f"{iterations.done} of {iterations.total}"]
     notes += [f"{iterations.failed} failed"] if iterations.failed else []
     return notes + ([f"{iterations.aborted} aborted"] if iterations.aborted else [])
+
+
+def redriven(count: int) -> str:
+    """How many redrives ran a step again."""
+    return "1 redrive" if count == 1 else f"{count} redrives"
 
 
 def waiting_lines(path: str, progress: Progress) -> list[str]:

@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit import redriving
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.machine.step_summary import Iterations
+from flowserver.machine.step_counts import Iterations
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter

@@ -7,7 +7,7 @@ from pydantic import Field
 from flowserver.api.rest.models.base import Instant, NextToken, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
-from flowserver.machine.step_summary import StepStatus, StepSummary
+from flowserver.machine.step_counts import StepStatus, StepSummary
 
 _STEP: JsonObject = {
     "path": "pack",
@@ -18,8 +18,10 @@ _STEP: JsonObject = {
     "succeeded": 0,
     "failed": 0,
     "attempts": 0,
+    "redrives": 0,
     "error": None,
     "first": "2026-01-02T03:04:05.678Z",
+    "began": "2026-01-02T03:04:05.678Z",
     "last": "2026-01-02T03:04:06.001Z",
     "iterations": {"total": 500, "done": 412, "failed": 0, "aborted": 0, "running": 88},
 }
@@ -61,9 +63,18 @@ class Step(Resource):
     waiting: Annotated[int, Field(description="Of these, those that have failed and wait for a redrive.")]
     succeeded: int
     failed: Annotated[int, Field(description="Entries that failed, those that were caught included.")]
-    attempts: Annotated[int, Field(description="Attempts of a task, of all entries together; 0 for other steps.")]
-    error: Annotated[str | None, Field(description="The last error of an attempt or of the step.")]
+    attempts: Annotated[
+        int, Field(description="Attempts of a task in its last run, of all entries together; 0 for other steps.")
+    ]
+    redrives: Annotated[int, Field(description="How many redrives of the execution have run it again.")]
+    error: Annotated[
+        str | None, Field(description="The last error of an attempt or of the step; null once it has succeeded.")
+    ]
     first: Annotated[Instant, Field(description="When it was entered first.")]
+    began: Annotated[
+        Instant,
+        Field(description="When its last run began: as `first`, or after the last redrive that has run it again."),
+    ]
     last: Annotated[Instant, Field(description="Its last event.")]
     iterations: Annotated[Iterations | None, Field(description="Null unless it is a foreach that has begun one.")]
 
@@ -80,8 +91,10 @@ class Step(Resource):
             succeeded=step.succeeded,
             failed=step.failed + step.caught,
             attempts=step.attempts,
+            redrives=step.redrives,
             error=step.error,
             first=format_instant(step.first_ms),
+            began=format_instant(step.began_ms),
             last=format_instant(step.last_ms),
             iterations=loop
             and Iterations(

@@ -1,0 +1,74 @@
+"""What a step summary says of each step path: its status, counts of its entries and attempts, and instants."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class StepStatus(StrEnum):
+    """What became of a step."""
+
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    CAUGHT = "Caught"
+    """It failed, and its `catch` went on elsewhere."""
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+    """It was cut short: by the failure of another step, or by the end of the execution."""
+
+
+@dataclass(slots=True)
+class Iterations:
+    """The iterations of a foreach. `total` counts those that wait for a slot, or were never begun, too."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    aborted: int = 0
+    """Begun, and cut short: by the failure of another, or by the end of the execution."""
+    running: int = 0
+
+
+@dataclass(slots=True)
+class StepSummary:
+    """One step path. Counts are of entries: a step in a loop or an iteration is entered many times. Instants in ms."""
+
+    path: str
+    first_ms: int
+    last_ms: int
+    """The last event of the step itself."""
+    entered: int = 0
+    running: int = 0
+    waiting: int = 0
+    """Of those that run, how many have failed and wait for a redrive."""
+    succeeded: int = 0
+    caught: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    began_ms: int = 0
+    """The begin of its last run: its first entry since the last redrive that ran it again, or since the start. If it
+    waited for that redrive, the redrive."""
+    attempts: int = 0
+    """Attempts of a task in its last run; 0 for other steps."""
+    redrives: int = 0
+    """How many redrives have run it again."""
+    seen_redrives: int = 0
+    """How many redrives of an execution that had ended there were before its last run."""
+    error: str | None = None
+    """The last error of an attempt or of the step; None once it has succeeded."""
+    iterations: Iterations | None = None
+    """Of all its entries together."""
+    last_end: StepStatus = StepStatus.RUNNING
+
+    def run_again(self, at_ms: int) -> None:
+        """A redrive runs it again: its time and its attempts count anew."""
+        self.began_ms, self.attempts, self.error = at_ms, 0, None
+        self.redrives += 1
+
+    @property
+    def status(self) -> StepStatus:
+        """Running while any entry runs; then whether any failed or was cut short; else what the last one came to."""
+        if self.running:
+            return StepStatus.RUNNING
+        if self.failed:
+            return StepStatus.FAILED
+        return StepStatus.CANCELLED if self.cancelled else self.last_end
