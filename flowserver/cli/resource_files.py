@@ -1,4 +1,4 @@
-"""Which files of folders describe flows, functions and schedules."""
+"""Which files of folders describe flows, their settings, functions and schedules."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,8 +7,13 @@ from typing import Final
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 
+FLOWS_FILE: Final = "flows.yaml"
 FUNCTIONS_FILE: Final = "functions.yaml"
 SCHEDULES_FILE: Final = "schedules.yaml"
+
+NO_DEFINITIONS: Final = (FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE)
+"""Files of folders that hold no definition."""
+
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 

@@ -14,7 +14,7 @@ from flowserver.base.limits import Limits
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
-from flowserver.cli.resource_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
+from flowserver.cli.resource_files import NO_DEFINITIONS, files_in
 from flowserver.cli.server_options import formatted
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Severity, render
 from flowserver.language.parser import parse
@@ -96,7 +96,7 @@ def _names_in(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if path != STDIN and Path(path).is_dir():
             found = files_in([Path(path)])
-            yield from (str(file) for file in found if file.name not in (FUNCTIONS_FILE, SCHEDULES_FILE))
+            yield from (str(file) for file in found if file.name not in NO_DEFINITIONS)
         else:
             yield path
 

@@ -133,6 +133,7 @@ class AsyncClient:
     get_flow = _awaiting(calls.get_flow)
     put_flow = _awaiting(calls.put_flow)
     update_flow = _awaiting(calls.update_flow)
+    patch_flow = _awaiting(calls.patch_flow)
     delete_flow = _awaiting(calls.delete_flow)
     validate = _awaiting(calls.validate)
     functions = _async_listing(calls.functions)

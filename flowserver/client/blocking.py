@@ -135,6 +135,7 @@ class Client:
     get_flow = _calling(calls.get_flow)
     put_flow = _calling(calls.put_flow)
     update_flow = _calling(calls.update_flow)
+    patch_flow = _calling(calls.patch_flow)
     delete_flow = _calling(calls.delete_flow)
     validate = _calling(calls.validate)
     functions = _listing(calls.functions)

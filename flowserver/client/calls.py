@@ -265,6 +265,16 @@ def update_flow(
     return _flow(answer)
 
 
+def patch_flow(name: str, settings: Json, *, dry_run: bool = False) -> Conversation[Flow]:
+    """Change settings of a flow, with the fields of the API; a `retentionDays` of None means the server's setting.
+
+    With `dry_run` they are checked, and nothing changes.
+    """
+    request = _request("PATCH", path_of("flows", name), settings, repeatable=True)
+    answer = yield replace(request, query={"dryRun": True} if dry_run else {})
+    return _flow(answer)
+
+
 def delete_flow(name: str) -> Conversation[Nothing]:
     """Delete a flow and stop its executions."""
     return send(Nothing, "DELETE", path_of("flows", name))

@@ -48,6 +48,8 @@ class Execution(Result, frozen=True):
     version: int | None = None
     alias: str | None = None
     failed_step: str | None = None
+    on_retries_exhausted: str = "fail"
+    """The flow's setting at its start: `fail` or `waitForRedrive`."""
     waiting_steps: int = 0
     """How many of its steps have failed and wait for a redrive."""
     redrive_count: int = 0

@@ -142,10 +142,7 @@ class FlowOperations:
 
         Raises as `create`, FlowNotExists, and PreconditionFailed.
         """
-        _check_fields(change.type or FLOW_TYPE, change.description or "")
-        warnings: tuple[Diagnostic, ...] = ()
-        if change.definition is not None:
-            warnings = await self.validate(change.definition, strict=strict)
+        warnings = await self._check_change(change, strict)
         now = self._engine.clock.now_ms()
 
         def write(connection: Connection, earlier: FlowRow | None) -> FlowRow:
@@ -155,6 +152,19 @@ class FlowOperations:
             return _update(connection, _existing(flow, name), change, now, precondition)
 
         return Deployed(await self._engine.committer.write_once(write, by_caller=True), False, warnings)
+
+    async def check(
+        self, name: str, change: FlowChange, *, precondition: Precondition = UNCONDITIONAL, strict: bool = False
+    ) -> Deployed:
+        """What `update` would find wrong or doubtful, with the flow as it is; nothing changes. Raises as `update`."""
+        warnings = await self._check_change(change, strict)
+        flow = await self.describe(name)
+        precondition.check(flow)
+        return Deployed(flow, False, warnings)
+
+    async def _check_change(self, change: FlowChange, strict: bool) -> tuple[Diagnostic, ...]:
+        _check_fields(change.type or FLOW_TYPE, change.description or "")
+        return () if change.definition is None else await self.validate(change.definition, strict=strict)
 
     async def put(
         self,

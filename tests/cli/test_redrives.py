@@ -164,6 +164,7 @@ def test_executions_that_wait_for_a_redrive(flowserver, tmp_path):
     assert "Running; 1 step waits for a redrive" in described
     assert "load  waiting for redrive" in described
     assert f"Go on: flowserver executions redrive {path}" in described
+    assert re.search(r"on retries exhausted: +wait-for-redrive\n", described)
     done = flowserver("executions", "redrive", "--flow", "waiter", "--waiting-redrive", "--yes")
     assert (done.exit_code, done.stdout) == (0, f"redriven {path}\n")
     assert "redrives:" not in described

@@ -19,8 +19,8 @@ from flowserver.api.rest.models.flows import (
     FlowSummary,
     NewFlowQuery,
     PutFlow,
-    StrictQuery,
     UpdateFlow,
+    UpdateFlowQuery,
 )
 from flowserver.api.rest.parameters import FlowName
 from flowserver.api.rest.preconditions import IfMatch, IfNoneMatch, matches_any, read_precondition
@@ -135,7 +135,7 @@ async def update_flow(
     flow: FlowName,
     operations: Ops,
     change: Annotated[UpdateFlow, Depends(json_body(UpdateFlow))],
-    query: Annotated[StrictQuery, Query()],
+    query: Annotated[UpdateFlowQuery, Query()],
     if_match: IfMatch = None,
 ) -> Response:
     """Change what the body names and leave the rest. Executions that run keep their definition."""
@@ -149,7 +149,8 @@ async def update_flow(
         fields = "`definition`, `description`, `retentionDays` or `onRetriesExhausted`"
         raise InvalidArgument(f"there is nothing to change: give {fields}")
     precondition = read_precondition(if_match, None)
-    return _answer(await operations.flows.update(flow, wanted, precondition=precondition, strict=query.strict))
+    change_or_check = operations.flows.check if query.dry_run else operations.flows.update
+    return _answer(await change_or_check(flow, wanted, precondition=precondition, strict=query.strict))
 
 
 @router.delete(

@@ -69,7 +69,8 @@ def apply(
 ) -> None:
     """Apply files and folders of flows.
 
-    Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's.
+    Also `flows.yaml` (settings of flows), `functions.yaml` and `schedules.yaml`. The name of any other file without
+    its suffix is the flow's.
     Everything is checked before anything is applied. What has changed is shown as a diff.
 
     With --strict warnings refuse, too, also those of what has not changed. --dry-run finds what the real run would
@@ -104,7 +105,7 @@ def apply(
 
 
 def _check(session: Session, planned: Sequence[Planned], strict: bool, dry_run: bool) -> None:
-    """Check what is to be written and, if strict, all flows and schedules; raises CommandFailed.
+    """Check what is to be written and, if strict, all but functions; raises CommandFailed.
 
     A single definition is checked by the request that writes it.
     """
@@ -136,11 +137,11 @@ def _left_out(session: Session, paths: Sequence[Path], wanted: Sequence[Resource
 
 
 def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
-    """Carry out what is planned, and yield each when it is done; schedules and deletions come last.
+    """Carry out what is planned, and yield each when it is done; settings, schedules and deletions come last.
 
     Raises CommandFailed, after the findings, for a definition that is refused.
     """
-    last = [each for each in planned if each.kind == "schedule" or each.change == "deleted"]
+    last = [each for each in planned if each.kind in ("settings", "schedule") or each.change == "deleted"]
     yield from _write_callers_later(session, [each for each in planned if each not in last], strict)
     for each in last:
         _write(session, each, strict)

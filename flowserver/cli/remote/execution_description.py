@@ -28,6 +28,7 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
         ["took:", shown_span(execution.started_time, execution.stopped_time, now)],
         ["redrives:", _redrives(execution, now)],
         ["version:", _version(execution)],
+        ["on retries exhausted:", "wait-for-redrive" if execution.on_retries_exhausted != "fail" else ""],
         ["failed step:", execution.failed_step or ""],
         ["error:", execution.error or ""],
         ["cause:", execution.cause or ""],

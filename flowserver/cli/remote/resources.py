@@ -1,4 +1,6 @@
-"""What files can describe: flows, functions (`functions.yaml`) and schedules (`schedules.yaml`)."""
+"""What files can describe: flows, their settings (`flows.yaml`), functions (`functions.yaml`) and schedules
+(`schedules.yaml`).
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +13,7 @@ from flowserver.base.names import HIDDEN
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
-from flowserver.cli.resource_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
+from flowserver.cli.resource_files import FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.client import Client
 from flowserver.client.errors import NotFound
 from flowserver.client.results import Json
@@ -39,7 +41,7 @@ class Resource(Protocol):
 
     @property
     def kind(self) -> str:
-        """`flow`, `function` or `schedule`."""
+        """`flow`, `settings` (of a flow), `function` or `schedule`."""
 
     @property
     def name(self) -> str:
@@ -90,6 +92,42 @@ class FlowFile:
         """Create the flow or give it this definition."""
         is_new = self._seen is None
         return client.put_flow(self.name, self.text, if_match=self._seen, only_new=is_new, strict=strict).warnings
+
+
+@dataclass(slots=True)
+class SettingsEntry:
+    """Settings of a flow, which its definition does not have, with the fields of the API."""
+
+    name: str
+    settings: Mapping[str, Any]
+    kind: str = "settings"
+
+    @property
+    def text(self) -> str:
+        """The settings as YAML."""
+        return _as_yaml(dict(sorted(self.settings.items())))
+
+    def current(self, client: Client) -> str | None:
+        """The settings that the flow has; what the entry leaves open is not compared."""
+        try:
+            found = client.get_flow(self.name).document
+        except NotFound:
+            return None
+        return _as_yaml({name: found.get(name) for name in sorted(self.settings)})
+
+    def check(self, client: Client) -> Sequence[Json]:
+        """That the flow is missing; wrong settings raise Invalid."""
+        try:
+            client.patch_flow(self.name, dict(self.settings), dry_run=True)
+        except NotFound:
+            message = f"there is no flow `{self.name}`, and no file has its definition"
+            return [{"severity": "error", "id": UNKNOWN_FLOW, "message": message}]
+        return ()
+
+    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
+        """Give the flow these settings."""
+        client.patch_flow(self.name, dict(self.settings))
+        return ()
 
 
 @dataclass(slots=True)
@@ -171,11 +209,11 @@ class ScheduleEntry:
 
 
 def resources_in(paths: Sequence[Path]) -> list[Resource]:
-    """What the files and folders describe: functions, then flows, then schedules, each by name.
+    """What the files and folders describe: functions, then flows, their settings, then schedules, each by name.
 
     Raises CommandFailed, or OSError for a file that is missing.
     """
-    order = ("function", "flow", "schedule")
+    order = ("function", "flow", "settings", "schedule")
     return sorted(_resources(paths), key=lambda each: (order.index(each.kind), each.name))
 
 
@@ -185,6 +223,9 @@ def _resources(paths: Sequence[Path]) -> Iterator[Resource]:
     for file in files_in(paths):
         if file.name == FUNCTIONS_FILE:
             yield from _function_entries(file)
+            continue
+        if file.name == FLOWS_FILE:
+            yield from _settings_entries(file)
             continue
         if file.name == SCHEDULES_FILE:
             yield from _schedule_entries(file)
@@ -206,6 +247,19 @@ def _function_entries(file: Path) -> Iterator[FunctionEntry]:
         headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
         own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
         yield FunctionEntry(str(name), {**own, "headers": headers})
+
+
+def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
+    entries = load(_YAML_FILE)(file).get("flows")
+    if not isinstance(entries, dict):
+        reason = f"{file} lacks a mapping `flows` of flows to settings; a file of this name holds no definition"
+        raise CommandFailed(reason, ExitCode.USAGE)
+    for name, given in entries.items():
+        if not isinstance(given, dict) or not given:
+            raise CommandFailed(f"{file}: {name} must be a mapping of settings", ExitCode.USAGE)
+        if "definition" in given:
+            raise CommandFailed(f"{file}: {name}: a definition has a file of its own, {name}.yaml", ExitCode.USAGE)
+        yield SettingsEntry(str(name), given)
 
 
 def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:

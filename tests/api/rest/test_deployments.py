@@ -103,3 +103,18 @@ async def test_a_strict_deployment_is_refused_on_warnings(client: httpx.AsyncCli
     assert (await deploy(client, PASS, query="?strict=true")).status_code == 201
     assert_problem(await deploy(client, CALLS, query="?strict=true"), 400, "InvalidArgument")
     assert (await client.get(FLOW)).json()["definition"] == PASS
+
+
+async def test_a_change_can_be_tried(client: httpx.AsyncClient) -> None:
+    """`dryRun` finds what is wrong with it, and changes nothing."""
+    await client.put(FLOW, json={"definition": PASS})
+    before = await client.get(FLOW)
+    tried = await client.patch(f"{FLOW}?dryRun=true", json={"onRetriesExhausted": "waitForRedrive"})
+    assert (tried.status_code, tried.json()["onRetriesExhausted"]) == (200, "fail")
+    assert (await client.get(FLOW)).headers["etag"] == before.headers["etag"]
+    for wrong in ({"onRetriesExhausted": "wait"}, {"retentionDays": -1}, {"definition": "a: 1"}):
+        assert (await client.patch(f"{FLOW}?dryRun=true", json=wrong)).status_code == 400
+    missing = await client.patch("/v1/flows/absent?dryRun=true", json={"retentionDays": 1})
+    assert_problem(missing, 404, "FlowNotExists")
+    stale = await client.patch(f"{FLOW}?dryRun=true", json={"retentionDays": 1}, headers={"if-match": '"old"'})
+    assert_problem(stale, 412, "PreconditionFailed")

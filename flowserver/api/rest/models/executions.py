@@ -24,6 +24,7 @@ from flowserver.machine.state import Status
 from flowserver.operations.current_steps import SHOWN_MAX, CurrentSteps, Standing
 from flowserver.operations.current_steps import CurrentStep as Current
 from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.flows import OnRetriesExhausted
 
 Document = Annotated[dict[str, Any], Field(description="Any JSON object; integers keep all their digits.")]
 ErrorName = Annotated[
@@ -65,6 +66,7 @@ _SUMMARY: JsonObject = {
     "alias": "prod",
     "startedTime": "2026-01-02T03:04:05.678Z",
     "stoppedTime": "2026-01-02T03:04:06.001Z",
+    "onRetriesExhausted": "fail",
     "waitingSteps": 0,
     "redriveCount": 0,
     "lastRedriveTime": None,
@@ -107,6 +109,10 @@ class ExecutionSummary(Resource):
     alias: Annotated[str | None, Field(description="The alias that chose the version; null without one.")]
     started_time: Instant
     stopped_time: Annotated[Instant | None, Field(description="Null while it runs.")]
+    on_retries_exhausted: Annotated[
+        OnRetriesExhausted,
+        Field(description="The flow's setting at its start: what a step that fails for good does to the execution."),
+    ]
     waiting_steps: Annotated[
         int,
         Field(
@@ -137,6 +143,7 @@ def _summary(row: ExecutionRow) -> dict[str, Any]:
         "alias": row.flow_alias,
         "started_time": format_instant(row.started_at),
         "stopped_time": None if row.stopped_at is None else format_instant(row.stopped_at),
+        "on_retries_exhausted": "fail" if row.waiting_steps is None else "waitForRedrive",
         "waiting_steps": row.waiting_steps or 0,
         "redrive_count": row.redrive_count,
         "last_redrive_time": None if row.redriven_at is None else format_instant(row.redriven_at),

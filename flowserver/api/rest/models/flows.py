@@ -187,6 +187,14 @@ class StrictQuery(QueryParameters):
     strict: Annotated[bool, Field(description="Whether warnings, too, refuse the definition.")] = False
 
 
+class UpdateFlowQuery(StrictQuery):
+    """How to check a change of a flow, and whether to make it."""
+
+    dry_run: Annotated[
+        bool, Field(description="Check the change, but do not make it. The reply shows the flow as it is.")
+    ] = False
+
+
 class NewFlowQuery(StrictQuery):
     """What a bare definition cannot say of a new flow."""
 
