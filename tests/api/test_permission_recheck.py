@@ -13,7 +13,7 @@ from flowserver.server import Application
 from flowserver.store.keys import disable_access_key, insert_access_key
 from tests.api.rest.conftest import WAIT, LiveServer
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture

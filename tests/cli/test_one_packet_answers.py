@@ -15,7 +15,7 @@ from flowserver.cli.one_packet_answers import WRITTEN_AT_ONCE_BYTES, JoinedWrite
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
 CHUNK = b"x" * 262_144
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 class Noted:

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from flowserver.base.json_values import InvalidJson, load_json
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 """The time limit for a call that a test waits for."""
 
 

@@ -27,7 +27,7 @@ from tests.engine.called_functions import Functions
 from tests.support.clock import ManualClock
 
 TOKENS = TaskTokens(b"one key for all nodes of a test")
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 """The time limit for an execution that a test waits for."""
 
 

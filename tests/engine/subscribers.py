@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 """The time limit for a message that a test waits for."""
 
 

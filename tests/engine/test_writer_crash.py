@@ -33,7 +33,7 @@ async def test_a_writer_that_crashes_leaves_no_caller_waiting(
         operations = node.operations
         await operations.queues.create("q", QueueAttributes())
         waiting = asyncio.create_task(operations.executions.describe("f", "e", wait_seconds=PATIENCE_SECONDS))
-        polling = asyncio.create_task(operations.queues.receive("q", wait_seconds=PATIENCE_SECONDS))
+        polling = asyncio.create_task(operations.queues.receive("q", wait_seconds=30))
         calling = asyncio.create_task(operations.invocations.invoke("shop", "", "pay", b"{}", request_id="r"))
         await functions.next_call("shop/pay")
         monkeypatch.setattr(FairQueue, "take", lambda _: 1 // 0)

@@ -17,7 +17,7 @@ from flowserver.base.errors import (
 from flowserver.front.link import UNSENT_BYTES_MAX, Handler, Link, LinkLost
 from flowserver.language.diagnostics import DefinitionRejected
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 def explain(error: Exception, name: str) -> FlowServerError:

@@ -14,7 +14,7 @@ from flowserver.base.errors import InternalServerError
 from flowserver.front.link import Link
 from flowserver.front.relaying import Relay, Relayed
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 SCOPE: Scope = {
     "type": "http",
     "asgi": {"version": "3.0", "spec_version": "2.3"},

@@ -22,7 +22,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 """Only a server that hangs takes this long."""
 
 _PORT = re.compile(r"Listening for client connections on 127\.0\.0\.1:(\d+)")

@@ -18,7 +18,7 @@ from tests.engine.called_functions import Call, Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 S = InvocationStatus
 ASYNC = """
 - type: task
