@@ -13,6 +13,7 @@ functions:
     preStop: transcode.py:clean_up
     hookSeconds: 10
     concurrencyMax: 2                      # registered with the server, like waitingMax
+  shop/charge: {url: "http://…"}           # is left out: `flowserver apply` registers what runs elsewhere
 """
 
 from pathlib import Path
@@ -67,17 +68,34 @@ class FunctionEntry(BaseModel):
     waiting_max: int | None = Field(None, ge=0)
 
 
+def _hosted(given: object) -> object:
+    """The functions but those that have a `url`; raises ValueError if none is left."""
+    if not isinstance(given, dict):
+        return given
+    hosted = {name: each for name, each in given.items() if not _is_elsewhere(each)}
+    if given and not hosted:
+        raise ValueError("no function has a handler; `flowserver apply` registers those that have a `url`")
+    return hosted
+
+
+def _is_elsewhere(function: object) -> bool:
+    return isinstance(function, dict) and "url" in function and "handler" not in function
+
+
 class HostFile(BaseModel):
-    """The whole file; keys of `functions` are `service/function`."""
+    """The whole file; keys of `functions` are `service/function`. Those that have a `url` are left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     server: str | None = None
     listen: str = "127.0.0.1:9100"
     advertise: str | None = None
-    functions: dict[
-        Annotated[str, AfterValidator(_check_function)],
-        Annotated[FunctionEntry, BeforeValidator(_expand_short_form)],
+    functions: Annotated[
+        dict[
+            Annotated[str, AfterValidator(_check_function)],
+            Annotated[FunctionEntry, BeforeValidator(_expand_short_form)],
+        ],
+        BeforeValidator(_hosted),
     ] = Field(min_length=1)
 
 

@@ -81,8 +81,26 @@ def test_functions_are_applied_without_showing_secrets(flowserver, tmp_path, mon
     assert flowserver("apply", file, "--dry-run").stdout == "function/shop/charge unchanged\n"
     monkeypatch.delenv("CHARGE_TOKEN")
     assert one_line(flowserver("apply", file)).endswith("the variable CHARGE_TOKEN is not set")
-    file.write_text("functions: {shop/charge: index.py:handler}")
-    assert flowserver("apply", file).exit_code == 2
+
+
+def test_functions_that_a_program_hosts_are_left_to_it(flowserver, tmp_path):
+    """One file serves both: `functions serve` hosts what has a handler, `apply` registers what has a URL."""
+    file = tmp_path / "functions.yaml"
+    file.write_text("functions: {own/a: a.py:h, own/b: {handler: b.py:h}, own/c: {url: 'http://127.0.0.1:9/'}}")
+    applied = flowserver("apply", file)
+    assert (applied.exit_code, applied.stdout) == (0, "function/own/c created\n")
+    hosts = f"`flowserver functions serve {file}` hosts and registers what has one"
+    assert applied.stderr == f"{file}: 2 functions have handlers; {hosts}\n"
+    assert flowserver("functions", "get", "own/a").exit_code == 3
+    file.write_text("functions: {own/a: a.py:h}")
+    alone = flowserver("apply", file)
+    assert (alone.exit_code, alone.stdout) == (0, "")
+    assert alone.stderr == f"{file}: own/a has a handler; {hosts}\n"
+    for wrong in ("{handler: a.py:h, url: 'http://127.0.0.1:9/'}", "{timeoutSeconds: 3}", "", "3"):
+        file.write_text(f"functions: {{own/a: {wrong}}}")
+        refused = flowserver("apply", file)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "own/a must have a `url`, where it is, or a `handler`, which is hosted; not both" in refused.stderr
 
 
 @pytest.mark.usefixtures("folder")

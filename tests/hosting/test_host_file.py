@@ -71,6 +71,16 @@ def test_errors_are_named(read, text, message):
     assert message in str(refusal.value)
 
 
+def test_functions_that_run_elsewhere_are_left_out(read):
+    """One file serves `apply`, too, which registers these."""
+    found = read("functions: {s/f: a.py:h, s/g: {url: 'http://127.0.0.1:9/', headersFromEnv: {a: B}}}")
+    assert list(found.functions) == ["s/f"]
+    with pytest.raises(HostingError, match="no function has a handler; `flowserver apply` registers"):
+        read("functions: {s/g: {url: 'http://127.0.0.1:9/'}}")
+    with pytest.raises(HostingError, match="s/g > url: unknown key"):
+        read("functions: {s/g: {url: 'http://127.0.0.1:9/', handler: a.py:h}}")
+
+
 def test_every_error_is_named_at_once(read):
     with pytest.raises(HostingError, match=r"(?s)port: unknown key.*s/f > x: unknown key|s/f > x.*port"):
         read("port: 1\nfunctions: {s/f: {handler: a.py:h, x: 1}}")

@@ -83,7 +83,7 @@ def apply(
       flowserver apply order.yaml parcel.yaml --dry-run
       flowserver apply flows/ --strict --prune
     """
-    wanted = resources_in(paths)
+    wanted = resources_in(paths, session.note)
     planned = [_plan(session, each) for each in wanted]
     _check(session, planned, strict, dry_run)
     if prune:

@@ -182,6 +182,8 @@ def serve_functions(
 ) -> None:
     """Host Python functions and register them.
 
+    Those with a `handler`: `flowserver apply` registers those in the file that have a `url`, and leaves out these.
+
     For tutorials and development: handlers are called as the cloud's Python runtime calls them. Beyond loopback it
     needs a secret, which is registered with the functions, so that the server sends it with each call.
 

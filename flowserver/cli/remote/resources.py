@@ -3,7 +3,7 @@
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -208,21 +208,21 @@ class ScheduleEntry:
         return flow, name
 
 
-def resources_in(paths: Sequence[Path]) -> list[Resource]:
+def resources_in(paths: Sequence[Path], note: Callable[[str], None]) -> list[Resource]:
     """What the files and folders describe: functions, then flows, their settings, then schedules, each by name.
 
-    Raises CommandFailed, or OSError for a file that is missing.
+    `note` is called with what they describe for another command. Raises CommandFailed, or OSError for a file that is
+    missing.
     """
     order = ("function", "flow", "settings", "schedule")
-    return sorted(_resources(paths), key=lambda each: (order.index(each.kind), each.name))
+    return sorted(_resources(paths, note), key=lambda each: (order.index(each.kind), each.name))
 
 
-def _resources(paths: Sequence[Path]) -> Iterator[Resource]:
-    """What the files and folders describe; raises CommandFailed, or OSError for a file that is missing."""
+def _resources(paths: Sequence[Path], note: Callable[[str], None]) -> Iterator[Resource]:
     names: dict[str, Path] = {}
     for file in files_in(paths):
         if file.name == FUNCTIONS_FILE:
-            yield from _function_entries(file)
+            yield from _function_entries(file, note)
             continue
         if file.name == FLOWS_FILE:
             yield from _settings_entries(file)
@@ -236,17 +236,26 @@ def _resources(paths: Sequence[Path]) -> Iterator[Resource]:
         yield FlowFile(file.stem, read_text(str(file)), file)
 
 
-def _function_entries(file: Path) -> Iterator[FunctionEntry]:
+def _function_entries(file: Path, note: Callable[[str], None]) -> Iterator[FunctionEntry]:
+    """The functions that have a `url`; those with a handler are for the program that hosts them."""
     entries = load(_YAML_FILE)(file).get("functions")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
+    hosted = []
     for name, given in entries.items():
-        if not isinstance(given, dict) or "url" not in given:
-            reason = f"{file}: {name} has no `url`; handlers are for `flowserver functions serve {file}`"
+        has_handler = isinstance(given, str) or (isinstance(given, dict) and "handler" in given)
+        if has_handler is (isinstance(given, dict) and "url" in given):
+            reason = f"{file}: {name} must have a `url`, where it is, or a `handler`, which is hosted; not both"
             raise CommandFailed(reason, ExitCode.USAGE)
+        if has_handler:
+            hosted.append(name)
+            continue
         headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
         own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
         yield FunctionEntry(str(name), {**own, "headers": headers})
+    if hosted:
+        which = f"{hosted[0]} has a handler" if len(hosted) == 1 else f"{len(hosted)} functions have handlers"
+        note(f"{file}: {which}; `flowserver functions serve {file}` hosts and registers what has one")
 
 
 def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
