@@ -209,6 +209,14 @@ class Engine(Parts):
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
                 self.timers.note_due(wake_at)
+        if changes.begins_to_wait and execution.waiting_steps:
+            log.info(
+                "flow %s, execution %s waits for a redrive: step %s failed with %s",
+                execution.flow_name,
+                execution.name,
+                execution.failed_step,
+                execution.error,
+            )
         begins = changes.is_new or changes.has_begun_again
         if begins or changes.is_redriven:
             self.timers.note_due(execution.deadline_at)

@@ -69,6 +69,8 @@ class TaskReported(msgspec.Struct, frozen=True):
     entered_event_id: int
     wait_id: int | None
     result: Result
+    request_id: str = ""
+    """That of the request that reported, for the history; "" for the end of a child."""
 
 
 class RetryLostCall(msgspec.Struct, frozen=True):

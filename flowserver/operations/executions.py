@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import TypeVar
 
@@ -262,10 +263,26 @@ class ExecutionOperations:
         after_event_id: int = 0,
         check: Callable[[], Awaitable[object]] | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`.
+        """The events of `follow_reads`, one by one."""
+        reads = self.follow_reads(flow_name, name, after_event_id=after_event_id, check=check)
+        async with aclosing(reads):
+            async for events in reads:
+                for event in events:
+                    yield event
 
-        Ends early, between two events, when the server stops. `check` is called before each look, at least every
-        LOOK_AGAIN_SECONDS; what it raises ends the events.
+    async def follow_reads(
+        self,
+        flow_name: str,
+        name: str,
+        *,
+        after_event_id: int = 0,
+        check: Callable[[], Awaitable[object]] | None = None,
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Events as they happen, from the one after `after_event_id` to the execution's last, as many as one read
+        finds, at most EVENTS_PER_READ; raises as `history`.
+
+        Ends early when the server stops. `check` is called before each look, at least every LOOK_AGAIN_SECONDS; what it
+        raises ends the events.
         """
         row = await self._find(flow_name, name, by_caller=True)
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
@@ -277,9 +294,9 @@ class ExecutionOperations:
                 over, events = await self._engine.slow_reads.ask(
                     partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)
                 )
-                for event in events:
-                    after_event_id = event.event_id
-                    yield event
+                if events:
+                    after_event_id = events[-1].event_id
+                    yield events
                 if (over or self._engine.watchers.is_stopping) and len(events) < EVENTS_PER_READ:
                     return
                 if len(events) < EVENTS_PER_READ:

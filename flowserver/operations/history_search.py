@@ -83,3 +83,17 @@ class HistorySearch:
                 placed = paths.paths_of(event.event_id for event in events)
         shown = zip(events, repeat(None) if placed is None else placed, strict=False)
         return Page([PlacedEvent(*each) for each in shown], None if following is None else str(following))
+
+    async def place(self, execution_id: str, events: Sequence[Event]) -> list[PlacedEvent]:
+        """The events of an execution with the paths of their steps; raises InvalidArgument if those take too much.
+
+        The first time the whole history is read, then what is new.
+        """
+        newest = events[-1].event_id if events else 0
+        async with self._paths.use(execution_id) as paths:
+            if paths.last_event_id < max(newest, 1):
+                await self._engine.slow_reads.ask(
+                    lambda connection: read_on(connection, execution_id, paths, self._engine.limits)
+                )
+            placed = paths.paths_of(event.event_id for event in events)
+        return [PlacedEvent(*each) for each in zip(events, placed, strict=True)]

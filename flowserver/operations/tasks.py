@@ -46,8 +46,9 @@ class TaskOperations:
         shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
         return Page(shown, None if page.last is None else scope_token_of(page.last))
 
-    async def report_succeeded(self, token: str, output_text: str) -> int:
-        """Settle a task with its output (JSON text of an object); returns the id of the event that records it.
+    async def report_succeeded(self, token: str, output_text: str, *, request_id: str = "") -> int:
+        """Settle a task with its output (JSON text of an object); returns the id of the event that records it, and the
+        id of the request.
 
         Raises InvalidArgument (output, or a token this server did not make), TaskAlreadyCompleted (the token's task
         has ended in any way), TaskInvalidState (between two attempts, or while the execution is parked; try again
@@ -56,19 +57,19 @@ class TaskOperations:
         if output_text == "":
             raise InvalidArgument("Output must be the JSON text of an object")
         output = parse_input(output_text, self._engine.limits, "Output")
-        return await self._report(token, Success(output))
+        return await self._report(token, Success(output), request_id)
 
-    async def report_failed(self, token: str, error: str, cause: str | None = None) -> int:
+    async def report_failed(self, token: str, error: str, cause: str | None = None, *, request_id: str = "") -> int:
         """Fail a task under an error name that retry and catch can match; returns and raises as `report_succeeded`."""
         check_error(error, self._engine.limits)
         check_cause(cause, self._engine.limits)
-        return await self._report(token, Failure(error, cause or ""))
+        return await self._report(token, Failure(error, cause or ""), request_id)
 
-    async def _report(self, token: str, result: Result) -> int:
+    async def _report(self, token: str, result: Result, request_id: str) -> int:
         claim = self._engine.tokens.read(token)
         if claim is None or claim.wait_id is not None:
             raise InvalidArgument("TaskToken is not a task token of this server")
-        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
+        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id)
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:
             case ReceiptKind.APPLIED:

@@ -1,6 +1,6 @@
 """/v1/flows/{flow}/executions/{execution}/events: histories, in pages and live."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated
@@ -15,10 +15,10 @@ from flowserver.api.rest.models.events import Event, EventPage, EventQuery, Stre
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
-from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists
+from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists, InvalidArgument
 from flowserver.base.json_values import dump_json
 from flowserver.machine.events import Event as HistoryEvent
-from flowserver.operations.history_search import EVENT_ID_MAX
+from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent
 from flowserver.store.executions.history_search import EventFilter
 
 router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
@@ -106,7 +106,8 @@ async def stream_events(
 
     The `data` of each is an event as in the listing, its `id` the event's id. The stream ends with the execution; while
     that is parked, the stream stays open. A client that reconnects with `Last-Event-ID` misses nothing; when nothing is
-    left it is answered 204, which makes browsers stop. Comment lines keep idle connections open.
+    left it is answered 204, which makes browsers stop. Comment lines keep idle connections open. With `paths` the first
+    request for an execution reads its whole history.
     """
     after = query.after if last_event_id is None else last_event_id
     executions = operations.executions
@@ -114,14 +115,26 @@ async def stream_events(
     rest = await executions.history(flow, execution, next_token=str(after + 1), limit=1)
     if row.stopped_at is not None and not rest.items:
         return Response(status_code=204)
-    follow = partial(executions.follow, flow, execution, after_event_id=after, check=request.state.check)
-    return EventSourceResponse(_messages(follow))
+    place = partial(operations.history_search.place, row.execution_id) if query.paths else _without_paths
+    await place([])  # refused before the reply begins if its paths take too much
+    follow = partial(executions.follow_reads, flow, execution, after_event_id=after, check=request.state.check)
+    return EventSourceResponse(_messages(follow, place))
 
 
-async def _messages(follow: Callable[[], AsyncGenerator[HistoryEvent, None]]) -> AsyncIterator[ServerSentEvent]:
+async def _without_paths(events: Sequence[HistoryEvent]) -> list[PlacedEvent]:
+    return [PlacedEvent(event) for event in events]
+
+
+async def _messages(
+    follow: Callable[[], AsyncGenerator[Sequence[HistoryEvent], None]],
+    place: Callable[[Sequence[HistoryEvent]], Awaitable[list[PlacedEvent]]],
+) -> AsyncIterator[ServerSentEvent]:
     try:
-        async with aclosing(follow()) as events:
-            async for event in events:
-                yield ServerSentEvent(dump_json(Event.of(event).model_dump()), id=str(event.event_id))
-    except (AccessDenied, FlowNotExists, ExecutionNotExists):
+        async with aclosing(follow()) as reads:
+            async for events in reads:
+                for placed in await place(events):
+                    yield ServerSentEvent(
+                        dump_json(Event.of_placed(placed).model_dump()), id=str(placed.event.event_id)
+                    )
+    except (AccessDenied, FlowNotExists, ExecutionNotExists, InvalidArgument):
         return  # deleted meanwhile, or the caller's key was; the reply has begun, so that it can only end

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import Depends, Query
+from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
@@ -45,10 +46,11 @@ async def list_tasks(operations: Ops, query: Annotated[TaskQuery, Query()]) -> R
     openapi_extra=json_request(TaskSuccess),
 )
 async def report_task_succeeded(
-    operations: Ops, report: Annotated[TaskSuccess, Depends(json_body(TaskSuccess))]
+    operations: Ops, request: Request, report: Annotated[TaskSuccess, Depends(json_body(TaskSuccess))]
 ) -> Response:
     """Settle a task that waits for a callback. A token settles its task once."""
-    event_id = await operations.tasks.report_succeeded(report.task_token, dump_json(report.output))
+    output, request_id = dump_json(report.output), request.state.request_id
+    event_id = await operations.tasks.report_succeeded(report.task_token, output, request_id=request_id)
     return answer(TaskReceipt(event_id=event_id))
 
 
@@ -60,8 +62,9 @@ async def report_task_succeeded(
     openapi_extra=json_request(TaskFailure),
 )
 async def report_task_failed(
-    operations: Ops, report: Annotated[TaskFailure, Depends(json_body(TaskFailure))]
+    operations: Ops, request: Request, report: Annotated[TaskFailure, Depends(json_body(TaskFailure))]
 ) -> Response:
     """Fail a task that waits for a callback, under an error that its `retry` and `catch` can match."""
-    event_id = await operations.tasks.report_failed(report.task_token, report.error, report.cause)
+    token, request_id = report.task_token, request.state.request_id
+    event_id = await operations.tasks.report_failed(token, report.error, report.cause, request_id=request_id)
     return answer(TaskReceipt(event_id=event_id))

@@ -171,13 +171,15 @@ async def get_execution_history(operations: Operations, given: Parameters) -> Js
 
 async def report_task_succeeded(operations: Operations, given: Parameters) -> JsonObject:
     """ReportTaskSucceeded."""
-    return {"EventId": await operations.tasks.report_succeeded(given.required("TaskToken"), given.required("Output"))}
+    token, output = given.required("TaskToken"), given.required("Output")
+    return {"EventId": await operations.tasks.report_succeeded(token, output, request_id=given.request_id)}
 
 
 async def report_task_failed(operations: Operations, given: Parameters) -> JsonObject:
     """ReportTaskFailed."""
     token, error = given.required("TaskToken"), given.required("Error")
-    return {"EventId": await operations.tasks.report_failed(token, error, given.text("Cause"))}
+    cause, request_id = given.text("Cause"), given.request_id
+    return {"EventId": await operations.tasks.report_failed(token, error, cause, request_id=request_id)}
 
 
 async def create_schedule(operations: Operations, given: Parameters) -> JsonObject:

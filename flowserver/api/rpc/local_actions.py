@@ -21,7 +21,7 @@ class LocalActions:
     async def __call__(self, action: str, parameters: Mapping[str, str], request_id: str) -> list[bytes]:
         """Carry out an action."""
         try:
-            body = await ACTIONS[action](self._operations, Parameters(parameters, action))
+            body = await ACTIONS[action](self._operations, Parameters(parameters, action, request_id))
             shown = {**body, "RequestId": request_id}
             if action in LISTS:
                 return await self._operations.encoding.run(partial(page_in_pieces, shown))

@@ -35,7 +35,8 @@ def given(texts: Mapping[str, str], name: str) -> str | None:
 class Parameters:
     """Query and form merged. Making it raises InvalidArgument for a parameter that the action does not carry out."""
 
-    def __init__(self, texts: Mapping[str, str], action: str) -> None:
+    def __init__(self, texts: Mapping[str, str], action: str, request_id: str = "") -> None:
+        self.request_id = request_id
         self._texts = texts
         for name, actions in NOT_CARRIED_OUT.items():
             if name in texts and action not in actions and self.text(name) is not None:

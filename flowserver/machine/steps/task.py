@@ -80,9 +80,9 @@ def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
     step, result = _step(turn, scope), message.result
     call = CancelInvocation(scope.scope_id, scope.wait_id, unless_begun=True) if scope.wait is WaitKind.TASK else None
     if isinstance(result, Success):
-        event_id = _succeed(turn, scope, result.output)
+        event_id = _succeed(turn, scope, result.output, message.request_id)
     else:
-        event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result)
+        event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result, message.request_id)
     if call is not None:
         turn.commands.append(call)
     turn.outcome = Outcome(OutcomeKind.APPLIED, event_id)

@@ -52,6 +52,10 @@ async def test_events_arrive_as_they_happen_until_the_last(live: httpx.AsyncClie
     assert seen[-1]["type"] == "ExecutionSucceeded"
     assert seen[-1]["detail"] == {"output": {"answer": {"n": 10**30}}}
     assert seen == (await live.get(f"{RUN}/events")).json()["events"]
+    async with live.stream("GET", f"{RUN}/events/stream?paths=true&after=2") as response:
+        placed = [event async for event in events_of(response)]
+    assert placed == (await live.get(f"{RUN}/events?paths=true")).json()["events"][2:]
+    assert {each["stepPath"] for each in placed} == {"ask", ""}
     response = await live.get(f"{RUN}/events/stream", headers={"Last-Event-ID": str(seen[-1]["eventId"])})
     assert response.status_code == 204
 

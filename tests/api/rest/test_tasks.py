@@ -17,6 +17,7 @@ async def test_success_is_the_tasks_result(client: httpx.AsyncClient, waiting: s
     events = (await client.get(f"{RUN}/events")).json()["events"]
     [event] = [event for event in events if event["eventId"] == response.json()["eventId"]]
     assert (event["type"], event["stepName"]) == ("TaskSucceeded", "ask")
+    assert event["detail"]["requestId"] == response.headers["x-request-id"]
     assert_problem(await client.post("/v1/tasks/succeed", json=report), 400, "TaskAlreadyCompleted")
 
 
@@ -27,7 +28,10 @@ async def test_success_without_output_gives_an_empty_one(client: httpx.AsyncClie
 
 async def test_failure_fails_the_task(client: httpx.AsyncClient, waiting: str) -> None:
     report = {"taskToken": waiting, "error": "Rejected", "cause": "above the limit"}
-    assert (await client.post("/v1/tasks/fail", json=report)).status_code == 200
+    response = await client.post("/v1/tasks/fail", json=report, headers={"X-Request-Id": "r-1"})
+    assert response.status_code == 200
+    events = (await client.get(f"{RUN}/events?type=TaskFailed")).json()["events"]
+    assert [each["detail"]["requestId"] for each in events] == [response.headers["x-request-id"]]
     execution = (await client.get(f"{RUN}?wait=60")).json()
     shown = (execution["status"], execution["error"], execution["cause"], execution["output"])
     assert shown == ("Failed", "Rejected", "above the limit", None)

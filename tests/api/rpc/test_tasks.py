@@ -40,7 +40,8 @@ async def test_a_task_succeeds(rpc: Rpc, function: Functions, early: bool) -> No
     ended = await rpc.end_of("f", "e")
     assert (ended["Status"], json.loads(ended["Output"])) == ("Succeeded", {"s": "ok 中"})
     events = (await rpc.call("GetExecutionHistory", **RUN))["Events"]
-    assert events[body["EventId"] - 1]["Type"] == "TaskSucceeded"
+    event = events[body["EventId"] - 1]
+    assert (event["Type"], json.loads(event["EventDetail"])["requestId"]) == ("TaskSucceeded", body["RequestId"])
 
 
 async def test_a_task_fails(rpc: Rpc, function: Functions) -> None:
@@ -48,7 +49,8 @@ async def test_a_task_fails(rpc: Rpc, function: Functions) -> None:
     body = await rpc.call("ReportTaskFailed", TaskToken=token, Error="Own", Cause="because 中")
     assert (await rpc.end_of("f", "e"))["Status"] == "Failed"
     event = (await rpc.call("GetExecutionHistory", **RUN))["Events"][body["EventId"] - 1]
-    assert (event["Type"], json.loads(event["EventDetail"])) == ("TaskFailed", {"error": "Own", "cause": "because 中"})
+    detail = {"error": "Own", "cause": "because 中", "requestId": body["RequestId"]}
+    assert (event["Type"], json.loads(event["EventDetail"])) == ("TaskFailed", detail)
 
 
 @pytest.mark.parametrize("again", ["ReportTaskSucceeded", "ReportTaskFailed"])

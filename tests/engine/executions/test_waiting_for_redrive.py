@@ -58,10 +58,14 @@ def waiting_steps(node: Node) -> int | None:
     return found
 
 
-async def test_it_waits_shows_the_reason_and_continues_at_the_failed_step(node: Node, shop: Shop) -> None:
+async def test_it_waits_shows_the_reason_and_continues_at_the_failed_step(
+    node: Node, shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
     await create(node, TWO)
-    await node.start("f", "e")
-    row = await waits(node)
+    with caplog.at_level("INFO", "flowserver.engine.engine"):
+        await node.start("f", "e")
+        row = await waits(node)
+    assert "flow f, execution e waits for a redrive: step pay failed with E1" in caplog.messages
     assert (row.status, row.error, row.failed_step) == (Status.RUNNING, "E1", "pay")
     assert waiting_steps(node) == 1
     assert (await node.operations.redrives.plan("f", "e", RedriveWish())).again[0].path == "pay"

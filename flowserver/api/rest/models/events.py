@@ -61,6 +61,7 @@ class StreamQuery(QueryParameters):
         int,
         Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `Last-Event-ID` overrides it."),
     ] = 0
+    paths: Annotated[bool, Field(description="Let every event have its `stepPath`.")] = False
 
 
 class Event(Resource):
