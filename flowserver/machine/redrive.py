@@ -222,3 +222,13 @@ def _opened_within(turn: Turn, scope: Scope) -> list[Scope]:
     for each in found:
         found.extend(turn.execution.opened_by(each))
     return found
+
+
+def finished_items_needed(execution: Execution, message: Redrive) -> list[int]:
+    """The scopes whose finished items the first turn needs: of joins that are made again, and that are dropped."""
+    gathered = [scope for scope in execution.scopes.values() if scope.next_item > scope.open_items]
+    dropped = set() if message.rewind is None else {message.rewind.scope_id}
+    for scope in execution.scopes.values():  # parents come before their children
+        if scope.parent_id in dropped:
+            dropped.add(scope.scope_id)
+    return [scope.scope_id for scope in gathered if scope.open_items == 0 or scope.scope_id in dropped]

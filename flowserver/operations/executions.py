@@ -22,7 +22,7 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import load_json_object
 from flowserver.base.names import check_execution_name
 from flowserver.concurrency.waiting import is_set_within
-from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
+from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.events import Event
@@ -36,6 +36,7 @@ from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
 from flowserver.store.executions.listing import ExecutionFilter, Listed, list_executions
 from flowserver.store.executions.listing_all import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.rows import (
     ExecutionRow,
     find_execution,

@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json, text_bytes
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
-from flowserver.engine.commit.items import RedriveRequest
 from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.language.parser import parse_stored
@@ -30,6 +29,7 @@ from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
 from flowserver.store.executions.loading import StoredExecution, load_scopes, read_header
 from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting
+from flowserver.store.executions.redriving import RedriveRequest
 from flowserver.store.flows import FlowRow, load_definition
 from flowserver.store.versions.versions import find_version
 

@@ -9,11 +9,12 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import FlowNotExists
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.items import NewExecution, ReceiptKind
+from flowserver.engine.commit.items import ReceiptKind
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.tables import executions
 from tests.engine.called_functions import Functions

@@ -12,7 +12,7 @@ from flowserver.language.graph import Flow
 from flowserver.language.parser import parse
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Failure, Redrive, Rewind, Stop, Success
-from flowserver.machine.redrive import calls_again
+from flowserver.machine.redrive import calls_again, finished_items_needed
 from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
@@ -472,3 +472,13 @@ def test_an_execution_that_is_stopped_and_redriven_ends_like_an_uninterrupted_on
     if calm.status is not Status.TIMED_OUT:
         assert (world.execution.status, world.execution.output) == (calm.status, calm.output)
         assert (world.execution.error, world.execution.cause) == (calm.error, calm.cause)
+
+
+def test_the_first_turn_needs_finished_items_of_joins_and_of_what_it_drops() -> None:
+    execution = Execution("id", "f", "e", {}, 0, 0)
+    joins, waits = Scope(1, None, 0, 0, 1, next_item=2), Scope(2, 1, 1, 0, 1, next_item=3, open_items=2)
+    inner, other = Scope(3, 2, 2, 0, 1, next_item=2, open_items=1), Scope(4, 1, 1, 1, 1, open_items=0)
+    for scope in (joins, waits, inner, other):
+        execution.open_scope(scope)
+    assert finished_items_needed(execution, Redrive()) == [1]
+    assert finished_items_needed(execution, Redrive(rewind=Rewind(2, 0, {}))) == [1, 2, 3]

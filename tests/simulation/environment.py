@@ -14,7 +14,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.items import Envelope, NewExecution, Receipt
+from flowserver.engine.commit.items import Envelope, Receipt
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter
@@ -25,6 +25,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions.due import TaskKey
+from flowserver.store.executions.new_executions import NewExecution
 from tests.simulation.case import Case
 from tests.simulation.fault_rates import FaultRates
 from tests.simulation.functions import Answer

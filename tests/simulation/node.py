@@ -17,7 +17,7 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
+from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of
@@ -31,6 +31,7 @@ from flowserver.machine.messages import Continue, Result, Start, TaskReported
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
 from flowserver.store.keys import delete_expired_nonces
 from flowserver.store.schedules.turns import save_turns

@@ -10,9 +10,10 @@ from sqlalchemy import Connection
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
-from flowserver.engine.commit.items import Envelope, RedriveRequest
+from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import Redrive
 from flowserver.operations.redrive_plans import RedriveWish, plan_redrive
+from flowserver.store.executions.redriving import RedriveRequest
 from flowserver.store.flows import insert_flow, put_definition
 from flowserver.store.versions.versions import publish_version
 from tests.simulation.case import NOW_MS, Plan, flow_row

@@ -6,10 +6,11 @@ from dataclasses import replace
 import msgspec
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
+from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
 from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.rows import find_names, find_statuses, row_of_new
 from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.flows import FlowRow, find_flows

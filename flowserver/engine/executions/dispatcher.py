@@ -15,7 +15,7 @@ from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
-from flowserver.engine.commit.items import Envelope, NewExecution
+from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.call_reloading import OrderedCall, WaitingCalls
@@ -41,6 +41,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.service_params import child_input
 from flowserver.store.executions.due import TaskKey
+from flowserver.store.executions.new_executions import NewExecution
 
 log = logging.getLogger(__name__)
 

@@ -16,11 +16,12 @@ from flowserver.base.json_parameters import parse_input
 from flowserver.base.names import is_name
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import Threads
-from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
+from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import is_qualifier, no_version
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.rows import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
 

@@ -21,7 +21,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
 from flowserver.base.json_values import dump_json, load_json_object
 from flowserver.engine.commit.committer import all_of
-from flowserver.engine.commit.items import Envelope, NewExecution
+from flowserver.engine.commit.items import Envelope
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.engine.executions.starting import Starter, TurnTaken
@@ -33,6 +33,7 @@ from flowserver.machine.schedules.state import Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.schedules.turns import Decision, Start, take_turn
 from flowserver.machine.state import Status
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.rows import find_statuses
 from flowserver.store.schedules.turns import (
     DAMAGED_MS,

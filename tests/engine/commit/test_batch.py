@@ -13,7 +13,7 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, BatchContext
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.items import Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.items import Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
@@ -34,6 +34,7 @@ from flowserver.store.definition_cache import CACHED_FLOWS_MAX, DefinitionCache,
 from flowserver.store.executions.due import due_callbacks, due_deadlines, due_timers, next_due, ready_executions
 from flowserver.store.executions.history import list_events
 from flowserver.store.executions.loading import StoredExecution, load_executions
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.rows import find_execution
 from flowserver.store.flows import definition_id_of
 from flowserver.store.schema.tables import at_work, definitions, execution_documents, executions, scopes, secrets

@@ -20,13 +20,14 @@ from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer, WriterCrashed
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import FairQueue
-from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
+from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.history import save_events
 from flowserver.store.executions.history_parts import KnownParts
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.rows import count_running, find_names
 from flowserver.store.schema.tables import execution_documents, executions, secrets
 from flowserver.store.sql.database import Database

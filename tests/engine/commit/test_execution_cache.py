@@ -12,7 +12,7 @@ from flowserver.engine.commit import execution_cache
 from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.items import Envelope, NewExecution
+from flowserver.engine.commit.items import Envelope
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind
@@ -20,6 +20,7 @@ from flowserver.store.cluster.nodes import register_node
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.history_parts import REMEMBERED_BYTES_MAX
 from flowserver.store.executions.loading import COSTLY_BYTES, SCOPE_BYTES, StoredExecution
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.flows import insert_flow
 from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database

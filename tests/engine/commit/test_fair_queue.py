@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowserver.engine.commit.fair_queue import BATCH_MAX, CONTINUING_STEPS, DIVIDED_MIN, SHARED_BATCHES, FairQueue
-from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
+from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.machine.messages import Continue, Start, Stop, TimerFired
+from flowserver.store.executions.new_executions import NewExecution
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.items import Envelope, NewExecution
+from flowserver.engine.commit.items import Envelope
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Continue, Start, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.definition_cache import DefinitionCache
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.schema.tables import history_parts
 from flowserver.store.sql import prepared
 from flowserver.store.sql.database import Database

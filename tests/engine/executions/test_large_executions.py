@@ -21,13 +21,14 @@ from flowserver.engine.commit.committer import Committer, all_of
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import FairQueue
-from flowserver.engine.commit.items import Envelope, Item, NewExecution, ReceiptKind, Write
+from flowserver.engine.commit.items import Envelope, Item, ReceiptKind, Write
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
 from flowserver.store.cluster.nodes import register_node, remove_node
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.crash_marks import mark_at_work
 from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.flows import insert_flow
 from flowserver.store.integrity.violations import unpark_execution
 from flowserver.store.schema.tables import at_work, executions, scopes

@@ -11,12 +11,12 @@ from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
 from flowserver.engine.commit import redriving
 from flowserver.engine.commit.items import Receipt
-from flowserver.engine.commit.redriving import prepare_redrive
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.redriving import prepare_redrive
 from flowserver.store.executions.retention import delete_ended
 from flowserver.store.executions.rows import ExecutionRow
 from flowserver.store.executions.saving import VersionConflict
