@@ -1,6 +1,6 @@
 """`python -m flowserver`: the command line, wherever the script `flowserver` is not on the path."""
 
-from flowserver.cli.main import app
+from flowserver.cli.program import main
 
 if __name__ == "__main__":
-    app(prog_name="flowserver")
+    main()

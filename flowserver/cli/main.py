@@ -4,12 +4,13 @@ Nothing else of flowserver is imported here: the modules that a command needs ar
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 import flowserver
@@ -18,30 +19,40 @@ from flowserver.cli.conversions import converted_if_needed, without_needless_con
 from flowserver.cli.environment_variables import unknown_to_commands
 from flowserver.cli.server_options import takes_choices
 
+
+class Entry(NamedTuple):
+    """Where a command is, and what it does: the first sentence of its help, with which lists describe it unloaded."""
+
+    place: str
+    summary: str
+
+
 COMMANDS: Final = {
-    "start": "flowserver.cli.remote.start:start",
-    "watch": "flowserver.cli.remote.watch:watch",
-    "apply": "flowserver.cli.remote.apply:apply",
-    "status": "flowserver.cli.remote.status:status",
-    "flows": "flowserver.cli.remote.flows:flows",
-    "executions": "flowserver.cli.remote.executions:executions",
-    "versions": "flowserver.cli.remote.versions:versions",
-    "aliases": "flowserver.cli.remote.aliases:aliases",
-    "schedules": "flowserver.cli.remote.schedules:schedules",
-    "tasks": "flowserver.cli.remote.tasks:tasks",
-    "functions": "flowserver.cli.remote.functions:functions",
-    "invocations": "flowserver.cli.remote.invocations:invocations",
-    "queues": "flowserver.cli.remote.queues:queues",
-    "topics": "flowserver.cli.remote.topics:topics",
-    "context": "flowserver.cli.remote.context_commands:contexts",
-    "validate": "flowserver.cli.validate:validate",
-    "serve": "flowserver.cli.serve:serve",
-    "migrate": "flowserver.cli.migrate:migrate",
-    "doctor": "flowserver.cli.doctor:doctor",
-    "restore": "flowserver.cli.restore:restore",
-    "keys": "flowserver.cli.keys:keys",
+    "start": Entry("flowserver.cli.remote.start:start", "Start an execution of a flow."),
+    "watch": Entry("flowserver.cli.remote.watch:watch", "Attach to an execution and show its steps."),
+    "apply": Entry("flowserver.cli.remote.apply:apply", "Apply files and folders of flows."),
+    "status": Entry("flowserver.cli.remote.status:status", "Show the server, and what needs a look."),
+    "flows": Entry("flowserver.cli.remote.flows:flows", "List, show, describe, compare, set and delete flows."),
+    "executions": Entry("flowserver.cli.remote.executions:executions", "List, describe, stop and redrive executions."),
+    "versions": Entry("flowserver.cli.remote.versions:versions", "Publish definitions of flows under numbers."),
+    "aliases": Entry("flowserver.cli.remote.aliases:aliases", "Name versions, and divide starts among them."),
+    "schedules": Entry("flowserver.cli.remote.schedules:schedules", "Let flows start by themselves."),
+    "tasks": Entry("flowserver.cli.remote.tasks:tasks", "List and answer tasks that wait for an answer."),
+    "functions": Entry("flowserver.cli.remote.functions:functions", "Register functions, or host your own."),
+    "invocations": Entry(
+        "flowserver.cli.remote.invocations:invocations", "Restart or stop parked asynchronous invocations."
+    ),
+    "queues": Entry("flowserver.cli.remote.queues:queues", "Look at queues, send to them, purge them."),
+    "topics": Entry("flowserver.cli.remote.topics:topics", "Look at topics, and publish to them."),
+    "context": Entry("flowserver.cli.remote.context_commands:contexts", "Name servers, and choose one."),
+    "validate": Entry("flowserver.cli.validate:validate", "Check definitions, without a server."),
+    "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),
+    "migrate": Entry("flowserver.cli.migrate:migrate", "Bring the database up to date, or create it."),
+    "doctor": Entry("flowserver.cli.doctor:doctor", "Check the database, and repair it."),
+    "restore": Entry("flowserver.cli.restore:restore", "Put a backup in the place of the SQLite database."),
+    "keys": Entry("flowserver.cli.keys:keys", "Create, list, disable and delete access keys."),
 }
-"""The place of each command's function, or of each group's `Typer`, in the order of the overview."""
+"""Each command's function, or each group's `Typer`, in the order of the overview."""
 
 
 _MEANT_BY: Final = "flowserver.cli.command_suggestions:meant_by"
@@ -63,7 +74,7 @@ def _load_uncollected(place: str) -> Any:
 
 def _load_command(name: str) -> Any:
     """The command of typer's; raises KeyError."""
-    loaded = _load_uncollected(COMMANDS[name])
+    loaded = _load_uncollected(COMMANDS[name].place)
     if isinstance(loaded, typer.Typer):
         return without_needless_conversions(typer.main.get_command(loaded))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -71,11 +82,19 @@ def _load_command(name: str) -> Any:
     return without_needless_conversions(typer.main.get_command(alone))
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands by name."""
+def _summary(name: str) -> TyperCommand:
+    """The command as lists show it; raises KeyError."""
+    return TyperCommand(name, help=COMMANDS[name].summary)
+
+
+class _Made(Mapping[str, Any]):
+    """The commands by name, made one by one."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        self._make = make
 
     def __getitem__(self, name: str) -> Any:
-        return _load_command(name)
+        return self._make(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -89,7 +108,26 @@ class Commands(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands: Any = _Loaded()
+        self.commands: Any = _Made(_load_command)
+
+    @contextmanager
+    def _unloaded(self) -> Iterator[None]:
+        """Inside, the commands are their summaries: to load all takes ten times as long as to list them."""
+        loaded, self.commands = self.commands, _Made(_summary)
+        try:
+            yield
+        finally:
+            self.commands = loaded
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        with self._unloaded():
+            super().format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """What the first word may be, for the shell."""
+        with self._unloaded():
+            return super().shell_complete(ctx, incomplete)
 
     def get_params(self, ctx: Any) -> Any:
         """The options that stand before the command."""

@@ -11,7 +11,6 @@ with Client("http://127.0.0.1:8080") as client:
 from typing import TYPE_CHECKING, Any, Final
 
 from flowserver.base.lazy_import import load
-from flowserver.client.blocking import Client
 from flowserver.client.errors import (
     ClientError,
     Conflict,
@@ -40,15 +39,21 @@ from flowserver.client.results import (
 
 if TYPE_CHECKING:
     from flowserver.client.asynchronous import AsyncClient
+    from flowserver.client.blocking import Client
 
-_ASYNC: Final = "flowserver.client.asynchronous:AsyncClient"
+_CLIENTS: Final = {
+    "AsyncClient": "flowserver.client.asynchronous:AsyncClient",
+    "Client": "flowserver.client.blocking:Client",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`AsyncClient`, loaded when it is asked for: it needs asyncio, which blocking programs do without."""
-    if name != "AsyncClient":
+    """A client, loaded when it is asked for: with asyncio, which blocking programs do without, and with httpx, which
+    takes longer to load than a command that sends no request.
+    """
+    if name not in _CLIENTS:
         raise AttributeError(name)
-    return load(_ASYNC)
+    return load(_CLIENTS[name])
 
 
 __all__ = [

@@ -8,7 +8,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from flowserver import __version__
+from flowserver.cli.main import COMMANDS as ENTRIES
 from flowserver.cli.main import app
+from tests.support.server import clean_environment
 
 
 def _commands(group=None, names=()):
@@ -92,13 +94,43 @@ def test_wrong_usage_is_exit_code_2(run, arguments):
     assert result.stderr.startswith("Usage: ")
 
 
-def test_a_start_converts_texts_without_pydantic():
-    """Loading it takes as long as all else that `start` does before it talks to the server."""
-    program = (
-        "import sys, atexit; atexit.register(lambda: print(sorted({'pydantic', 'yaml', 'rich'} & sys.modules.keys())))"
+def test_the_overview_says_of_each_command_what_its_help_says():
+    told = {name: command.get_short_help_str(200) for name, command in get_command(app).commands.items()}
+    assert told == {name: entry.summary for name, entry in ENTRIES.items()}
+
+
+NEVER = {"aiohttp", "alembic", "asyncio", "fastapi", "importlib.metadata", "pydantic", "rich", "sqlalchemy", "yaml"}
+"""Modules that no plain talk with a server needs: some take longer to load than the whole command."""
+REQUESTS = {"httpx", "httpcore", "h11", "certifi", "logging", "ssl"}
+LANGUAGE = {"msgspec", "flowserver.client", "flowserver.cli.remote", "flowserver.cli.failures"}
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "unloaded"),
+    [
+        ("start order --name x --wait --timeout 5s", 4, NEVER),
+        ("executions list --limit 3 --status running -o json", 4, NEVER),
+        ("flows list -o json --ca-file none.pem", 4, NEVER),
+        ("executions start", 2, NEVER | REQUESTS),
+        ("executions --help", 0, NEVER | REQUESTS),
+        ("start --help", 0, NEVER | REQUESTS),
+        ("--help", 0, NEVER | REQUESTS | LANGUAGE),
+        ("_FLOWSERVER_COMPLETE=complete_bash COMP_CWORD=1 flowserver exec", 0, NEVER | REQUESTS | LANGUAGE),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(words, exit_code, unloaded):
+    """The import of modules is most of the time of a command."""
+    program = "import sys, atexit; atexit.register(lambda: print('LOADED', *sys.modules))"
+    program += "; from flowserver.cli.main import app; app(prog_name='flowserver')"
+    variables, _, typed = words.rpartition("flowserver ")
+    environment = dict(each.split("=") for each in variables.split())
+    if environment:
+        environment["COMP_WORDS"] = f"flowserver {typed}"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *([] if environment else typed.split())],
+        env={**clean_environment(), "FLOWSERVER_URL": "http://127.0.0.1:1", **environment},
+        capture_output=True,
+        text=True,
     )
-    program += "; from flowserver.cli.main import app; app()"
-    arguments = ["start", "order", "--name", "x", "--wait", "--server", "http://127.0.0.1:1"]
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (4, "[]\n")
-    assert "cannot be reached" in done.stderr
+    assert done.returncode == exit_code, done.stderr
+    assert set(done.stdout.partition("LOADED ")[2].split()) & unloaded == set()

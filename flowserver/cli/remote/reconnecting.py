@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from flowserver.client import Client
 from flowserver.client.errors import ClientError, Refused, Unreachable
 from flowserver.client.exchanges import UNAVAILABLE
 from flowserver.client.results import Event, Execution
+
+if TYPE_CHECKING:
+    from flowserver.client import Client
 
 LOST_SECONDS_MAX: Final = 300.0
 """How long the server may be away, unless the command has a time-out of its own: a restart takes less."""
@@ -27,7 +29,7 @@ class Reconnecting:
     Raises Unreachable once the server has been away for `lost_seconds_max`.
     """
 
-    client: Client
+    client: "Client"
     execution: Execution
     say: Callable[[str], None]
     lost_seconds_max: float

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from flowserver.base.lazy_import import load
 from flowserver.base.names import HIDDEN
@@ -14,9 +14,11 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
 from flowserver.cli.resource_files import FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE, files_in
-from flowserver.client import Client
 from flowserver.client.errors import NotFound
 from flowserver.client.results import Json
+
+if TYPE_CHECKING:
+    from flowserver.client import Client
 
 SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
 """Headers whose values are not typed: others see command lines."""
@@ -51,13 +53,13 @@ class Resource(Protocol):
     def text(self) -> str:
         """What it shall be, to compare with what it is."""
 
-    def current(self, client: Client) -> str | None:
+    def current(self, client: "Client") -> str | None:
         """What it is at the server, as such a text; None if the server has none of this name."""
 
-    def check(self, client: Client) -> Sequence[Json]:
+    def check(self, client: "Client") -> Sequence[Json]:
         """What the server finds in it, errors and warnings, before anything is written; or raises Invalid."""
 
-    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
+    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:
         """Make it so, and return what the server warns of; with `strict` it refuses that, which raises Invalid.
 
         Raises Conflict if it is not at the server what `current` has seen.
@@ -74,7 +76,7 @@ class FlowFile:
     kind: str = "flow"
     _seen: str | None = None
 
-    def current(self, client: Client) -> str | None:
+    def current(self, client: "Client") -> str | None:
         """The definition that the server has."""
         try:
             found = client.get_flow(self.name)
@@ -83,12 +85,12 @@ class FlowFile:
         self._seen = found.etag
         return found.definition
 
-    def check(self, client: Client) -> Sequence[Json]:
+    def check(self, client: "Client") -> Sequence[Json]:
         """The findings in the definition."""
         findings: Sequence[Json] = client.validate(self.text).document["diagnostics"]
         return findings
 
-    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
+    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:
         """Create the flow or give it this definition."""
         is_new = self._seen is None
         return client.put_flow(self.name, self.text, if_match=self._seen, only_new=is_new, strict=strict).warnings
@@ -107,7 +109,7 @@ class SettingsEntry:
         """The settings as YAML."""
         return _as_yaml(dict(sorted(self.settings.items())))
 
-    def current(self, client: Client) -> str | None:
+    def current(self, client: "Client") -> str | None:
         """The settings that the flow has; what the entry leaves open is not compared."""
         try:
             found = client.get_flow(self.name).document
@@ -115,7 +117,7 @@ class SettingsEntry:
             return None
         return _as_yaml({name: found.get(name) for name in sorted(self.settings)})
 
-    def check(self, client: Client) -> Sequence[Json]:
+    def check(self, client: "Client") -> Sequence[Json]:
         """That the flow is missing; wrong settings raise Invalid."""
         try:
             client.patch_flow(self.name, dict(self.settings), dry_run=True)
@@ -124,7 +126,7 @@ class SettingsEntry:
             return [{"severity": "error", "id": UNKNOWN_FLOW, "message": message}]
         return ()
 
-    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
+    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
         """Give the flow these settings."""
         client.patch_flow(self.name, dict(self.settings))
         return ()
@@ -143,7 +145,7 @@ class FunctionEntry:
         """The registration as YAML, without the values of headers."""
         return _registration_text(self.registration, HIDDEN)
 
-    def current(self, client: Client) -> str | None:
+    def current(self, client: "Client") -> str | None:
         """The registration that the server has; what the entry leaves open is not compared.
 
         Only the server can compare the values of headers.
@@ -161,12 +163,12 @@ class FunctionEntry:
         is_same = wanted["lastModifiedTime"] == found["lastModifiedTime"]
         return text if is_same else _registration_text(kept, OTHER_VALUE)
 
-    def check(self, client: Client) -> Sequence[Json]:
+    def check(self, client: "Client") -> Sequence[Json]:
         """Nothing; an invalid registration raises Invalid."""
         client.put_function(self.name, dict(self.registration), dry_run=True)
         return ()
 
-    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
+    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
         """Register the function."""
         client.put_function(self.name, dict(self.registration))
         return ()
@@ -185,7 +187,7 @@ class ScheduleEntry:
         """The fields as YAML."""
         return _as_yaml(dict(sorted(self.fields.items())))
 
-    def current(self, client: Client) -> str | None:
+    def current(self, client: "Client") -> str | None:
         """The schedule that the server has; what the entry leaves open is not compared."""
         try:
             found = client.get_schedule(*self._named).document
@@ -193,12 +195,12 @@ class ScheduleEntry:
             return None
         return _as_yaml({name: found.get(name) for name in sorted(self.fields)})
 
-    def check(self, client: Client) -> Sequence[Json]:
+    def check(self, client: "Client") -> Sequence[Json]:
         """What is doubtful, and that its flow is missing; wrong fields raise Invalid."""
         found = client.put_schedule(*self._named, dict(self.fields), dry_run=True).warnings
         return [{**each, "severity": "error"} if each["id"] == UNKNOWN_FLOW else each for each in found]
 
-    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
+    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:
         """Create the schedule or change these fields."""
         return client.put_schedule(*self._named, dict(self.fields), strict=strict).warnings
 

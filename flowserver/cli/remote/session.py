@@ -5,18 +5,24 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from flowserver.base.lazy_import import load
 from flowserver.base.urls import SERVER_DEFAULT
 from flowserver.cli.environment_variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.contexts import Place, chosen_place
-from flowserver.client import Client
 from flowserver.client.results import Execution
+
+if TYPE_CHECKING:
+    from flowserver.client import Client
+
+_CLIENT: Final = "flowserver.client.blocking:Client"
+"""Loaded with the first request: help and completion do without."""
 
 RETRIES: Final = 1
 """A person sees an error and asks again; a program that must get through uses `flowserver.client`."""
@@ -37,9 +43,10 @@ class Session:
         """The alias that it is about."""
 
     @cached_property
-    def client(self) -> Client:
+    def client(self) -> "Client":
         """The connection to the server."""
-        return Client(self.url, self.token, ca_file=self.ca_file, retries=RETRIES)
+        client: Client = load(_CLIENT)(self.url, self.token, ca_file=self.ca_file, retries=RETRIES)
+        return client
 
     @property
     def ca_file(self) -> str | None:
