@@ -25,9 +25,6 @@ MINUTES_MAX = 525_600
 EXPRESSION_CHARACTERS_MAX = 256
 MINUTE_MS = 60_000
 
-COUNTED_MAX = 1_000
-"""Instants that are counted when many are passed over."""
-
 
 class Timing(Protocol):
     """When a schedule is due."""
@@ -90,11 +87,3 @@ def next_instants(timing: Timing, after_ms: int, count: int) -> list[int]:
         found.append(at)
         at = timing.next_after(at)
     return found
-
-
-def count_instants(timing: Timing, from_ms: int, to_ms: int, count_max: int) -> int:
-    """How many instants there are from one to another, both included; at most `count_max` are counted."""
-    count, at = 0, timing.next_after(from_ms - 1)
-    while at is not None and at <= to_ms and count < count_max:
-        count, at = count + 1, timing.next_after(at)
-    return count

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from flowserver.base.derived_ids import scheduled_execution_id
+from flowserver.machine.schedules.counting import COUNTED_MAX, count_instants
 from flowserver.machine.schedules.names import execution_name
 from flowserver.machine.schedules.state import (
     RECENT_MAX,
@@ -24,7 +25,7 @@ from flowserver.machine.schedules.state import (
     Run,
     Schedule,
 )
-from flowserver.machine.schedules.timing import COUNTED_MAX, Timing, count_instants
+from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.state import Status
 
 ACTIONS_MAX: Final = 1_000

@@ -7,7 +7,8 @@ import pytest
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.engine.commit.slow_reads import SlowReads
-from flowserver.machine.schedules.timing import Timing, count_instants
+from flowserver.machine.schedules.counting import count_instants
+from flowserver.machine.schedules.timing import Timing
 from flowserver.operations import schedules as module
 from flowserver.operations.schedule_fields import ScheduleChange
 from tests.engine.schedules.conftest import ENDS, TurnTaker

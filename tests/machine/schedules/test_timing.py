@@ -1,14 +1,16 @@
 """When schedules are due: the documented fields, error locations, time zones, and `@every`."""
 
 from datetime import UTC, datetime
+from random import Random
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from flowserver.base.clock import format_instant, parse_instant
+from flowserver.machine.schedules.counting import count_instants
 from flowserver.machine.schedules.cron import read_cron
 from flowserver.machine.schedules.expression_error import ExpressionRejected
-from flowserver.machine.schedules.timing import count_instants, next_instants, read_timing
+from flowserver.machine.schedules.timing import InZone, next_instants, read_timing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YEAR = parse_instant("2026-01-01T00:00:00Z")
@@ -101,6 +103,49 @@ def test_counting_is_bounded() -> None:
     timing = read_timing("@every 1m", UTC, 0)
     assert count_instants(timing, 60_000, 180_000, 10) == 3
     assert count_instants(timing, 60_000, 10**12, 10) == 10
+
+
+ZONES = [None, BERLIN, ZoneInfo("America/Santiago"), ZoneInfo("Australia/Lord_Howe")]
+CHANGES = [parse_instant(f"2026-{day}T01:00:00Z") for day in ("01-01", "03-29", "04-05", "09-06", "10-04", "10-25")]
+EXPRESSIONS = (
+    "0 * * * * *",
+    "30 */5 * * * ?",
+    "59 0,30 * * * ?",
+    "0 0 8-18 ? * 1-5",
+    "15 30,45 0-3 * * ?",
+    "0 */20 0,23 1,15 * ?",
+    "0 0 */6 ? 3,4,9,10 6,7",
+    "0 0 3 * * ?",
+    "0 30 2 ? * 7",
+)
+
+
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_a_count_is_that_of_the_instants(expression: str, zone: ZoneInfo | None) -> None:
+    """Around changes of daylight saving time in one zone or another, and at the edges of days and minutes."""
+    chance, timing = Random(f"{expression} {zone}"), read_timing(expression, zone or UTC, 0)
+    for change in CHANGES:
+        begin = change - chance.randrange(4 * 3_600_000)
+        end = change + chance.randrange(4 * 3_600_000)
+        among, at = [], timing.next_after(begin - 1)
+        while at is not None and at <= end:
+            among, at = [*among, at], timing.next_after(at)
+        assert count_instants(timing, begin, end, 3_000) == len(among)
+        if among:
+            assert count_instants(timing, among[0], among[-1], 3_000) == len(among)
+            assert count_instants(timing, among[0] + 1, among[-1] - 1, 3_000) == max(len(among) - 2, 0)
+            assert count_instants(timing, begin, end, 1) == 1
+        assert count_instants(timing, end, begin - 1, 10) == 0
+
+
+def test_a_thousand_ticks_are_counted_without_a_search_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute's schedule that slept for a week, as many do when a server starts again."""
+    timing, begin = read_timing("0 * * * * *", BERLIN, 0), parse_instant("2026-05-01T07:13:11Z")
+    searches: list[object] = []
+    monkeypatch.setattr(InZone, "next_after", lambda _, instant: searches.append(instant))
+    assert count_instants(timing, begin, begin + 7 * 86_400_000, 1_000_000) == 7 * 24 * 60
+    assert searches == []
 
 
 class SingleInstant:
