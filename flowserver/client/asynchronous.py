@@ -94,10 +94,13 @@ class AsyncClient:
             if token is None:
                 return
 
-    async def events(self, flow: str, name: str, *, after: int = 0) -> AsyncIterator[Event]:
+    async def events(
+        self, flow: str, name: str, *, after: int = 0, on_silence: Callable[[], Awaitable[object]] | None = None
+    ) -> AsyncIterator[Event]:
         """The history of an execution, past and to come, until the execution has ended.
 
-        A connection that breaks is made again, and goes on where it broke.
+        A connection that breaks is made again, and goes on where it broke. `on_silence` is awaited again and again
+        while nothing happens, every few seconds: an execution that the server parks has no event of it.
         """
         feed = Feed(flow, name, after, self._retries)
         while not feed.ended:
@@ -110,6 +113,8 @@ class AsyncClient:
                         async for line in response.aiter_lines():
                             for event in feed.read(line):
                                 yield event
+                            if on_silence is not None and feed.is_silent(line):
+                                await on_silence()
                     else:
                         await response.aread()
                         error = refusal_of(response)

@@ -97,10 +97,13 @@ class Client:
             if token is None:
                 return
 
-    def events(self, flow: str, name: str, *, after: int = 0) -> Iterator[Event]:
+    def events(
+        self, flow: str, name: str, *, after: int = 0, on_silence: Callable[[], object] | None = None
+    ) -> Iterator[Event]:
         """The history of an execution, past and to come, until the execution has ended.
 
-        A connection that breaks is made again, and goes on where it broke.
+        A connection that breaks is made again, and goes on where it broke. `on_silence` is called again and again while
+        nothing happens, every few seconds: an execution that the server parks has no event of it.
         """
         feed = Feed(flow, name, after, self._retries)
         while not feed.ended:
@@ -112,6 +115,8 @@ class Client:
                     if response.is_success:
                         for line in response.iter_lines():
                             yield from feed.read(line)
+                            if on_silence is not None and feed.is_silent(line):
+                                on_silence()
                     else:
                         response.read()
                         error = refusal_of(response)

@@ -55,6 +55,10 @@ class Feed:
                 self.ended = event.type in LAST
                 yield event
 
+    def is_silent(self, line: str) -> bool:
+        """Whether the line is a comment: the server has had nothing to send for some seconds."""
+        return line.startswith(":")
+
     def broken(self, error: ClientError | None) -> float:
         """The connection ended without the last event: how many seconds to pause before the next.
 

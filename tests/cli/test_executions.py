@@ -4,6 +4,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
+from flowserver.client import Client
 from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
@@ -47,6 +48,32 @@ def test_restarted_or_parked_again(run, started):
     again = run(*arguments)
     assert again.exit_code == 1
     assert one_line(again).startswith("flowserver: f/e is parked again: DefinitionUnusable: definition gone is gone")
+
+
+def test_a_parked_execution_is_watched_aloud(run, started, monkeypatch):
+    """At once if it is parked already, and when the server is silent because it parks it; then that it goes on."""
+    server, change = started
+    change(parked_error="a bug")
+    read = Client.events
+
+    def events(client, flow, name, *, after, on_silence):
+        """The server sends nothing but comments, and the reason changes; then the execution is stopped."""
+        for reason in ("a bug", None, None, "another bug"):
+            change(parked_error=reason)
+            on_silence()
+        client.stop(flow, name)
+        yield from read(client, flow, name, after=after)
+
+    monkeypatch.setattr(Client, "events", events)
+    watched = run("watch", "f/e", "--server", server.url)
+    lines = watched.stderr.splitlines()
+    way_on = "Once that is repaired: flowserver executions restart f/e"
+    assert lines[:7] == [
+        "The server has parked it: a bug", way_on, "This command waits on. Come back: flowserver watch f/e",
+        "It was restarted.",
+        "The server has parked it: another bug", way_on, "This command waits on. Come back: flowserver watch f/e",
+    ]  # fmt: skip
+    assert lines[-1] == "flowserver: f/e ended as Stopped"
 
 
 def test_executions_that_do_not_exist(restart):

@@ -212,8 +212,11 @@ def test_events_continue_where_the_connection_broke(answering, no_pauses):
         (503, {}, b""),
         (200, {}, b": ping\n\n" + event(2) + event(3, "ExecutionFailed")),
     )
+    silences = []
     with Client(url) as client:
-        assert [each.event_id for each in client.events("f", "e")] == [1, 2, 3]
+        events = client.events("f", "e", on_silence=lambda: silences.append(len(asked)))
+        assert [each.event_id for each in events] == [1, 2, 3]
+    assert silences == [3]
     assert [each[2]["last-event-id"] for each in asked] == ["0", "2", "2"]
     url, asked = answering((200, {}, b""))
     with Client(url, retries=2) as client, pytest.raises(Unreachable):

@@ -25,8 +25,8 @@ _DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
 def follow(session: Session, execution: Execution, timeout_seconds: float | None) -> Execution:
     """Show the steps until the execution has ended; returns it then.
 
-    While steps wait for a redrive it waits too: it says so once, with the command to go on. If the server is away it
-    asks again, until `timeout_seconds` or LOST_SECONDS_MAX have passed.
+    While steps wait for a redrive, or it is parked, it waits too: it says so once, with the command to go on. If the
+    server is away it asks again, until `timeout_seconds` or LOST_SECONDS_MAX have passed.
     Raises WaitedTooLong after `timeout_seconds`. Ctrl-c detaches: it says how to come back, and raises typer.Exit.
     """
     progress = Progress()
@@ -37,8 +37,14 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
             session.note(notice or "The server is back.")
         progress.notice = notice
 
+    def say_parked(reason: str) -> None:
+        was_parked, progress.parked = progress.parked, reason
+        if bool(reason) is not bool(was_parked) and not session.quiet and not draws:
+            _note_waiting(session, execution, progress, "It was restarted.")
+
+    say_parked(execution.parked_error or "")
     lost_seconds_max = LOST_SECONDS_MAX if timeout_seconds is None else timeout_seconds
-    reading = Reconnecting(session.client, execution, say, lost_seconds_max)
+    reading = Reconnecting(session.client, execution, say, say_parked, lost_seconds_max)
     with _detaching(execution), _limited(execution, timeout_seconds):
         if not session.quiet:
             _show_steps(session, reading, progress, draws)
@@ -57,15 +63,15 @@ def _show_steps(session: Session, reading: Reconnecting, progress: Progress, dra
                 if not draws:
                     session.note(step_line(step, datetime.now(UTC), marks))
             if not draws and bool(waited) is not bool(progress.waiting):
-                _note_waiting(session, reading.execution, progress)
+                _note_waiting(session, reading.execution, progress, "It was redriven.")
 
 
-def _note_waiting(session: Session, execution: Execution, progress: Progress) -> None:
-    """Say that steps wait for a redrive, once until one comes."""
+def _note_waiting(session: Session, execution: Execution, progress: Progress, goes_on: str) -> None:
+    """Say that steps wait for a redrive, or that it is parked, once until that is over."""
     if lines := waiting_lines(execution.path, progress):
         session.note("\n".join([*lines, f"This command waits on. Come back: {_way_back(execution)}"]))
     elif progress.status == "Running":
-        session.note("It was redriven.")
+        session.note(goes_on)
 
 
 @contextmanager

@@ -84,6 +84,8 @@ class Progress:
         """Steps that wait for a redrive, in iterations too."""
         self.first_waiting = ""
         """The first of them: its path, and its error if it has one."""
+        self.parked = ""
+        """Why the server has parked the execution, if it has."""
         self.notice = ""
         """What there is to say of the connection, if anything."""
         self._fold = StepSummaries()

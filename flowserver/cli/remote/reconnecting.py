@@ -26,12 +26,15 @@ PAUSE_SECONDS: Final = 1.0
 class Reconnecting:
     """Reads an execution. While the server is away it asks again; `say` gets a sentence then, and "" afterwards.
 
+    `on_parked` gets the reason if the server has parked the execution, which no event says, and "" once it goes on.
+
     Raises Unreachable once the server has been away for `lost_seconds_max`.
     """
 
     client: "Client"
     execution: Execution
     say: Callable[[str], None]
+    on_parked: Callable[[str], None]
     lost_seconds_max: float
     _lost_at: float = 0.0
     _found_at: float = float("-inf")
@@ -41,13 +44,18 @@ class Reconnecting:
         after = 0
         while True:
             try:
-                for event in self.client.events(self.execution.flow_name, self.execution.name, after=after):
+                flow, name = self.execution.flow_name, self.execution.name
+                for event in self.client.events(flow, name, after=after, on_silence=self._look):
                     after = event.event_id
                     yield event
             except ClientError as error:
                 self._await_server(error)
             else:
                 return
+
+    def _look(self) -> None:
+        found = self.client.get_execution(self.execution.flow_name, self.execution.name)
+        self.on_parked(found.parked_error or "")
 
     def wait(self) -> Execution:
         """The execution when it has ended."""

@@ -65,7 +65,12 @@ def redriven(count: int) -> str:
 
 
 def waiting_lines(path: str, progress: Progress) -> list[str]:
-    """How many steps of the execution at that path wait for a redrive, and how it goes on; nothing if none waits."""
+    """Why the execution at that path stands still, parked or with steps that wait for a redrive, and how it goes on;
+    nothing if it does not.
+    """
+    if progress.parked:
+        reason = one_line(progress.parked, 2 * ERROR_CHARACTERS_MAX)
+        return [f"The server has parked it: {reason}", f"Once that is repaired: flowserver executions restart {path}"]
     if not progress.waiting:
         return []
     first = one_line(progress.first_waiting, 2 * ERROR_CHARACTERS_MAX)
