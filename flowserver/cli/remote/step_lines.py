@@ -65,7 +65,7 @@ def redriven(count: int) -> str:
 
 
 def waiting_lines(path: str, progress: Progress) -> list[str]:
-    """Why the execution at that path stands still, parked or with steps that wait for a redrive, and how it goes on;
+    """Why the execution at that path does not go on, parked or with steps that wait for a redrive, and what helps;
     nothing if it does not.
     """
     if progress.parked:
