@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import Connection, Integer, bindparam, update
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit import batch, redriving
+from flowserver.engine.commit import batch
 from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.starts import Starts
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.steps import task
-from flowserver.store.executions import headers, kept_scopes, saving
+from flowserver.store.executions import headers, kept_scopes, redriving, saving
 from flowserver.store.schedules import turns
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import executions

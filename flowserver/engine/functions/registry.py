@@ -1,13 +1,11 @@
 """Where a function's calls go right now, cached for a moment."""
 
-import asyncio
 from functools import partial
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.concurrency.single_flight import SingleFlight
+from flowserver.concurrency.short_cache import ShortCache
 from flowserver.engine.commit.reader import Reader
 from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.invocation import Endpoint
@@ -26,57 +24,31 @@ FunctionKey = tuple[str, str, str]
 """(service, qualifier, function)"""
 
 
-class Known(NamedTuple):
-    """What was found, and until when it is taken as right, by the event loop's clock."""
-
-    found: Lookup
-    until: float
-
-
 class FunctionRegistry:
     """Looks functions up by service, qualifier and name."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._known: dict[FunctionKey, Known] = {}
-        self._reads: SingleFlight[FunctionKey, Lookup] = SingleFlight()
+        self._known = ShortCache(self._read, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
 
     async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
 
         Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound; or
-        FnF.RuntimeError if the registration is damaged.
+        FnF.RuntimeError if the registration is damaged. An endpoint that has not changed is the same object, by which
+        the invoker knows its way.
         """
-        found = self.cached(service, qualifier, function)
-        if found is not None:
-            return found
-        key = (service, qualifier, function)
-        return await self._reads.run(key, partial(self._read, key, self._known))
+        return await self._known.find((service, qualifier, function))
 
     def cached(self, service: str, qualifier: str, function: str) -> Lookup | None:
         """What `find` would return without a read; None if it would read."""
-        known = self._known.get((service, qualifier, function))
-        if known is None or asyncio.get_running_loop().time() >= known.until:
-            return None
-        return known.found
+        return self._known.cached((service, qualifier, function))
 
     def forget(self) -> None:
         """A registration has changed."""
-        self._known = {}
-        self._reads.forget()
+        self._known.forget()
 
-    async def _read(self, key: FunctionKey, known: dict[FunctionKey, Known]) -> Lookup:
-        """Read, and cache in `known`: a read that began before `forget` goes to the old cache."""
-        found = await self._ask(key)
-        before = known.get(key)
-        if before is not None and before.found == found:
-            found = before.found  # the same object, by which the invoker knows its way
-        elif len(known) >= CACHED_MAX:
-            known.clear()
-        known[key] = Known(found, asyncio.get_running_loop().time() + CACHED_SECONDS)
-        return found
-
-    async def _ask(self, key: FunctionKey) -> Lookup:
+    async def _read(self, key: FunctionKey) -> Lookup:
         try:
             return await self._reader.ask(partial(look_up, key=key))
         except (FunctionDamaged, DBAPIError) as error:

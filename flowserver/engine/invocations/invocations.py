@@ -23,13 +23,20 @@ from flowserver.base.errors import (
     ServiceNotFound,
 )
 from flowserver.concurrency.coalescer import Coalescer
+from flowserver.concurrency.short_cache import ShortCache
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
-from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
+from flowserver.engine.functions.registry import (
+    CACHED_MAX,
+    CACHED_SECONDS,
+    FunctionKey,
+    FunctionRegistry,
+    Lookup,
+    look_up,
+)
 from flowserver.engine.invocations.runs import Runs
-from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
@@ -98,7 +105,8 @@ class Invocations:
         self._function_limits = slots.function_limits
         self._callbacks = callbacks
         self._listener = listener
-        self.settings = AsyncSettings(self._reader)
+        self.settings = ShortCache(self._read_settings, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
+        """The settings of functions with their qualifiers; the defaults if none are stored."""
         self._submissions = Coalescer(self._committer, insert_in, context.limits.pending_messages_max)
         self._runs = Runs(context, registry, invoker, hooks, self._left)
         self._queues: CallQueues[str] = CallQueues(registry, slots, self._begin)
@@ -299,6 +307,9 @@ class Invocations:
         self._queues.clear()
         self._runs.drop()
         self._held.clear()
+
+    async def _read_settings(self, function: FunctionKey) -> InvocationSettings:
+        return await self._reader.ask(lambda connection: find_async_settings(connection, *function))
 
     def _submission(self, new: NewInvocation, settings: InvocationSettings, check: Check | None = None) -> Submission:
         return Submission(new.row(self._lease.holder, submitted(settings, self._clock.now_ms())), check)

@@ -99,9 +99,10 @@ async def test_concurrent_requests_share_one_read(registry: FunctionRegistry, lo
 
 
 async def test_an_unchanged_registration_is_the_same_object(
-    registry: FunctionRegistry, looks: list[str], monkeypatch: pytest.MonkeyPatch
+    reader: Reader, looks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.engine.functions.registry.CACHED_SECONDS", 0)
+    registry = FunctionRegistry(reader)
     before = await registry.find("shop", "", "pay")
     assert registry.cached("shop", "", "pay") is None
     assert await registry.find("shop", "", "pay") is before
