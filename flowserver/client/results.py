@@ -168,6 +168,8 @@ class Schedule(Result, frozen=True):
     """Starts and backfills that wait."""
     next_times: list[str] = []
     """The next ten ticks; lists show none."""
+    queue: list[Json] = []
+    """The first ten of those that wait: `time`, `kind` and, of a backfill, `until`; lists show none."""
     recent: list[Json] = []
     """The last ten executions, the newest first; lists show none."""
     warnings: list[Json] = []

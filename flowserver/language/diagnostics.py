@@ -7,7 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.language.graph import Span
@@ -80,6 +80,14 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+class Target(NamedTuple):
+    """Something of the server that is named but does not exist."""
+
+    kind: Literal["flow", "function", "version", "alias"]
+    name: str
+    """`charge`, `shop/pay`; of a version or an alias with its flow: `etl/prod`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding: a stable kebab-case id, one short sentence, the place, and perhaps what to do about it."""
@@ -89,6 +97,8 @@ class Diagnostic:
     message: str
     span: Span
     hint: str | None = None
+    target: Target | None = None
+    """What is missing, if it is something of the server."""
 
     def __post_init__(self) -> None:
         assert self.id in DIAGNOSTICS, self.id

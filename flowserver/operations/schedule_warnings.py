@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from flowserver.language.diagnostics import shown
+from flowserver.language.diagnostics import Target, shown
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.versions.routing import is_version, no_version, version_in
 from flowserver.store.versions.aliases import find_alias
@@ -14,15 +14,17 @@ from flowserver.store.versions.versions import find_version
 
 @dataclass(frozen=True, slots=True)
 class ScheduleWarning:
-    """One finding: `unknown-flow` or `unknown-qualifier`, and what it says."""
+    """One finding: `unknown-flow` or `unknown-qualifier`, what it says, and what is missing."""
 
     id: str
     message: str
+    target: Target
 
 
 def unknown_flow(flow_name: str) -> ScheduleWarning:
     """The flow does not exist yet."""
-    return ScheduleWarning("unknown-flow", f"there is no flow {shown(flow_name)} yet")
+    message = f"there is no flow {shown(flow_name)} yet"
+    return ScheduleWarning("unknown-flow", message, Target("flow", flow_name))
 
 
 def unknown_qualifier(connection: Connection, schedule: Schedule) -> ScheduleWarning | None:
@@ -37,4 +39,6 @@ def unknown_qualifier(connection: Connection, schedule: Schedule) -> ScheduleWar
         found = find_alias(connection, schedule.flow_id, qualifier)  # type: ignore[assignment]
     if found is not None:
         return None
-    return ScheduleWarning("unknown-qualifier", f"{no_version(schedule.flow_name, qualifier)} yet: starts are refused")
+    target = Target("version" if is_version(qualifier) else "alias", f"{schedule.flow_name}/{qualifier}")
+    message = f"{no_version(schedule.flow_name, qualifier)} yet: starts are refused"
+    return ScheduleWarning("unknown-qualifier", message, target)

@@ -52,10 +52,12 @@ def test_what_is_queued_is_reported(flowserver, tmp_path):
         )
     counts = json.loads(flowserver("schedules", "backfill", *given, "-o", "json").stdout)
     assert counts == {"ticks": 3, "started": 0, "skipped": 0, "queued": 3}
-    assert (
-        f"waiting:   2 (starts and backfills) queued behind {path}\n"
-        in flowserver("schedules", "get", "slow/nightly").stdout
-    )
+    shown = flowserver("schedules", "get", "slow/nightly").stdout
+    assert f"waiting:   2 (starts and backfills) queued behind {path}\nqueue:\n" in shown
+    queue = shown.partition("queue:\n")[2].partition("next:")[0].splitlines()
+    assert [line.split()[2] for line in queue] == ["trigger", "backfill"]
+    listed = [line for line in flowserver("schedules", "list").stdout.splitlines() if "slow/nightly" in line]
+    assert listed[0].split()[-2:] == ["2", "0"]
 
 
 @pytest.mark.parametrize(

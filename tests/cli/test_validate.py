@@ -99,6 +99,7 @@ def test_json_for_programs(run, definition):
         "endLine": 4,
         "endColumn": first["diagnostics"][0]["endColumn"],
         "hint": first["diagnostics"][0]["hint"],
+        "target": None,
     }
 
 

@@ -10,7 +10,7 @@ import typer
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.checks import check, lacking, quoted_names, show_findings
+from flowserver.cli.remote.checks import check, lacking, show_findings, targets_in
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
@@ -167,7 +167,7 @@ def _write_callers_later(session: Session, planned: Sequence[Planned], strict: b
         if len(put_off) == len(left):
             wanted = [each.resource for each in planned if each.resource is not None]
             for each, refusal in put_off:
-                if not strict or lacking(refusal.diagnostics, quoted_names(wanted)):
+                if not strict or lacking(refusal.diagnostics, targets_in(wanted)):
                     raise _refused(each, refusal)
             strict = False
         left = [each for each, _ in put_off]

@@ -1,25 +1,19 @@
 """What `apply` looks at before it writes anything: what is wrong or doubtful about what the files describe."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 import typer
 
-from flowserver.base.lazy_import import load
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
-from flowserver.cli.remote.resources import UNKNOWN_FLOW, FlowFile, Resource
+from flowserver.cli.remote.resources import FlowFile, Resource
 from flowserver.cli.remote.session import Session
 from flowserver.client.errors import Invalid
 from flowserver.client.results import Json
 
 PREVENTED: Final = "nothing is applied"
-
-UNKNOWN_FUNCTION: Final = "unknown-function"
-
-_SHOWN: Final = "flowserver.language.diagnostics:shown"
-"""Loaded when there is something to check."""
 
 
 def check(session: Session, checked: Sequence[Resource], wanted: Sequence[Resource], strict: bool, aloud: bool) -> None:
@@ -28,7 +22,7 @@ def check(session: Session, checked: Sequence[Resource], wanted: Sequence[Resour
     That a flow or function is missing which is among all that is `wanted` is no finding. Warnings that refuse nothing
     are shown if `aloud`; writing shows them too.
     """
-    names = quoted_names(wanted)
+    names = targets_in(wanted)
     refused = []
     for each in checked:
         findings = lacking(_found(session, each), names)
@@ -42,20 +36,19 @@ def check(session: Session, checked: Sequence[Resource], wanted: Sequence[Resour
         raise CommandFailed(f"{len(refused)} of {len(checked)} {what} are refused; {PREVENTED}")
 
 
-def lacking(findings: Iterable[Json], names: Mapping[str, set[str]]) -> list[Json]:
-    """The findings but those that only say that something is missing which has one of these names."""
-    return [found for found in findings if _quoted_in(found) not in names.get(found["id"], ())]
+def lacking(findings: Iterable[Json], names: Container[tuple[str, str]]) -> list[Json]:
+    """The findings but those that only say that something is missing which has one of these kinds and names."""
+    return [found for found in findings if _target_of(found) not in names]
 
 
-def quoted_names(wanted: Iterable[Resource]) -> dict[str, set[str]]:
-    """The names of flows and functions as messages quote them, by the id of the finding that one is missing."""
-    names: dict[str, set[str]] = {UNKNOWN_FLOW: set(), UNKNOWN_FUNCTION: set()}
+def targets_in(wanted: Iterable[Resource]) -> set[tuple[str, str]]:
+    """The flows and functions among them, by kind and name, as findings name what is missing."""
+    names = set()
     for each in wanted:
         service, _, function = each.name.rpartition("/")
-        service = service.partition(".")[0].strip("-")  # messages name no qualifier
-        quoted = load(_SHOWN)(f"{service}/{function}" if service else function).strip("`")
+        service = service.partition(".")[0].strip("-")  # findings name no qualifier
         if each.kind in ("flow", "function"):
-            names[UNKNOWN_FLOW if each.kind == "flow" else UNKNOWN_FUNCTION].add(quoted)
+            names.add((each.kind, f"{service}/{function}" if service else function))
     return names
 
 
@@ -79,6 +72,6 @@ def _found(session: Session, resource: Resource) -> Sequence[Json]:
         return [{"severity": "error", "id": error.code, "message": error.detail}]
 
 
-def _quoted_in(finding: Json) -> str:
-    """The name that the message quotes first."""
-    return str(finding["message"]).partition("`")[2].partition("`")[0]
+def _target_of(finding: Json) -> tuple[str, str] | None:
+    target = finding.get("target")
+    return None if target is None else (target["kind"], target["name"])

@@ -123,7 +123,8 @@ class SettingsEntry:
             client.patch_flow(self.name, dict(self.settings), dry_run=True)
         except NotFound:
             message = f"there is no flow `{self.name}`, and no file has its definition"
-            return [{"severity": "error", "id": UNKNOWN_FLOW, "message": message}]
+            target = {"kind": "flow", "name": self.name}
+            return [{"severity": "error", "id": UNKNOWN_FLOW, "message": message, "target": target}]
         return ()
 
     def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings

@@ -112,6 +112,7 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
         "ZONE": lambda one: one.time_zone,
         "NEXT": lambda one: shown_instant(one.next_time, now) if one.enabled else "paused",
         "STARTED": lambda one: str(one.started),
+        "WAITING": lambda one: str(one.waiting),
         "MISSED": lambda one: str(one.missed),
         "NOTE": lambda one: one_line(one.note, 40),
     }
@@ -362,6 +363,10 @@ def _waiting(schedule: Schedule) -> str:
     return f"{schedule.waiting} (starts and backfills) {_queued(schedule)}"
 
 
+def _until(wait: dict[str, Any], now: datetime) -> str:
+    return f"until {shown_instant(wait['until'], now)}" if wait["until"] else ""
+
+
 def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None:
     for found in schedule.warnings:
         session.note(f"warning[{found['id']}]: {found['message']}")
@@ -379,6 +384,9 @@ def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None
         ["waiting:", _waiting(schedule)],
     ]
     lines = [aligned([row for row in rows if row[1]])]
+    if schedule.queue:
+        queue = [[f"  {shown_instant(each['time'], now)}", each["kind"], _until(each, now)] for each in schedule.queue]
+        lines += ["queue:", aligned(queue)]
     lines += ["next:", *(f"  {shown_instant(each, now)}" for each in schedule.next_times)]
     if schedule.recent:
         runs = [

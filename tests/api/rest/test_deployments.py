@@ -84,9 +84,9 @@ async def test_unsupported_conditions_are_refused(client: httpx.AsyncClient, hea
 
 async def test_a_deployment_returns_its_warnings(client: httpx.AsyncClient) -> None:
     created = (await deploy(client, CALLS)).json()
-    assert [(each["id"], each["line"]) for each in created["warnings"]] == [
-        ("unknown-function", 4),
-        ("unknown-flow", 7),
+    assert [(each["id"], each["line"], each["target"]) for each in created["warnings"]] == [
+        ("unknown-function", 4, {"kind": "function", "name": "shop/charge"}),
+        ("unknown-flow", 7, {"kind": "flow", "name": "ship"}),
     ]
     await client.put("/v1/functions/shop/charge", json={"url": "http://127.0.0.1:9/charge"})
     await client.put("/v1/flows/ship", json={"definition": PASS})

@@ -141,7 +141,10 @@ async def test_a_dry_run_changes_nothing_and_needs_no_flow(client: httpx.AsyncCl
     fields = {"cronExpression": "0 30 2 * * ?", "qualifier": "prod"}
     tried = await client.put(f"{ONE}?dryRun=true", json=fields)
     assert tried.status_code == 200
-    assert [each["id"] for each in tried.json()["warnings"]] == ["unknown-flow", "unknown-qualifier"]
+    assert [(each["id"], each["target"]) for each in tried.json()["warnings"]] == [
+        ("unknown-flow", {"kind": "flow", "name": "etl"}),
+        ("unknown-qualifier", {"kind": "alias", "name": "etl/prod"}),
+    ]
     wrong = await client.put(f"{ONE}?dryRun=true", json={"cronExpression": "0 0 25 * * ?"})
     assert_problem(wrong, 400, "InvalidArgument")
     await client.put("/v1/flows/etl", json={"definition": DEFINITION})

@@ -1,13 +1,13 @@
 """Checks of definitions."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from flowserver.api.rest.models.base import QueryParameters, RequestBody, Resource, with_examples
 from flowserver.api.rest.models.flows import DEFINITION, GivenDefinition
 from flowserver.language.diagnostics import Diagnostic as Finding
-from flowserver.language.diagnostics import Severity
+from flowserver.language.diagnostics import Severity, Target
 
 
 class ValidateDefinition(RequestBody):
@@ -30,6 +30,20 @@ class ValidationQuery(QueryParameters):
     ] = None
 
 
+class MissingTarget(Resource):
+    """Something of the server that is named but does not exist."""
+
+    model_config = with_examples({"kind": "function", "name": "shop/pay"})
+
+    kind: Literal["flow", "function", "version", "alias"]
+    name: Annotated[str, Field(description="`charge`, `shop/pay`; of a version or an alias with its flow: `etl/prod`.")]
+
+    @classmethod
+    def of(cls, target: Target | None) -> Self | None:
+        """The target, if there is one."""
+        return None if target is None else cls(kind=target.kind, name=target.name)
+
+
 class Diagnostic(Resource):
     """One finding in a definition. Lines and columns count from 1; the end is the first place after it."""
 
@@ -43,6 +57,7 @@ class Diagnostic(Resource):
             "endLine": 7,
             "endColumn": 15,
             "hint": "did you mean `shop`?",
+            "target": None,
         }
     )
 
@@ -54,6 +69,9 @@ class Diagnostic(Resource):
     end_line: int
     end_column: int
     hint: Annotated[str | None, Field(description="What to do about it, if that can be said.")]
+    target: Annotated[
+        MissingTarget | None, Field(description="Of `unknown-flow` and `unknown-function`: what does not exist yet.")
+    ]
 
     @classmethod
     def of(cls, found: Finding) -> Self:
@@ -68,6 +86,7 @@ class Diagnostic(Resource):
             end_line=span.end_line,
             end_column=span.end_column,
             hint=found.hint,
+            target=MissingTarget.of(found.target),
         )
 
 

@@ -13,12 +13,19 @@ from flowserver.api.rest.models.base import (
     Resource,
     with_examples,
 )
+from flowserver.api.rest.models.definition_checks import MissingTarget
+from flowserver.api.rest.models.schedule_runs import (
+    RUN_EXAMPLE,
+    ScheduleRefusal,
+    ScheduleRun,
+    ScheduleWait,
+    queue_of,
+)
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json, load_json_object
 from flowserver.machine.schedules import state
-from flowserver.machine.schedules.state import Overlap, Run
+from flowserver.machine.schedules.state import Overlap
 from flowserver.machine.schedules.timing import EXPRESSION_CHARACTERS_MAX
-from flowserver.machine.state import Status
 from flowserver.operations.schedule_fields import (
     ACTIONS_MAX,
     CATCH_UP_SECONDS_MAX,
@@ -29,6 +36,7 @@ from flowserver.operations.schedule_fields import (
     Limited,
     ScheduleChange,
 )
+from flowserver.operations.schedule_warnings import ScheduleWarning
 from flowserver.operations.schedules import ShownSchedule
 
 Expression = Annotated[
@@ -98,23 +106,11 @@ _SUMMARY = {
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
 }
-_RUN = {
-    "time": "2026-01-02T01:30:00.000Z",
-    "kind": "tick",
-    "executionName": "nightly-20260102T013000Z",
-    "startedTime": "2026-01-02T01:30:00.012Z",
-    "status": "Succeeded",
-}
-_REFUSAL = {
-    "time": "2026-01-02T01:30:00.000Z",
-    "refusedTime": "2026-01-02T01:30:00.012Z",
-    "code": "ResourceThrottled",
-    "message": "100000 executions are running; try again later",
-}
 _WARNING = {
     "id": "unknown-qualifier",
     "severity": "warning",
     "message": "flow etl has no alias prod yet: starts are refused",
+    "target": {"kind": "alias", "name": "etl/prod"},
 }
 
 
@@ -151,29 +147,6 @@ class ScheduleSummary(Resource):
         return cls(**_summary(schedule))
 
 
-class ScheduleRun(Resource):
-    """An execution that a schedule started."""
-
-    model_config = with_examples(_RUN)
-
-    time: Annotated[Instant, Field(description="The tick, or when it was triggered.")]
-    kind: Annotated[str, Field(description="`tick`, `trigger` or `backfill`.")]
-    execution_name: str
-    started_time: Instant
-    status: Annotated[Status | None, Field(description="null if the execution does not exist any more.")]
-
-
-class ScheduleRefusal(Resource):
-    """A start that was refused, and is tried again."""
-
-    model_config = with_examples(_REFUSAL)
-
-    time: Instant
-    refused_time: Instant
-    code: str
-    message: str
-
-
 class ScheduleFinding(Resource):
     """What is doubtful about a schedule."""
 
@@ -182,16 +155,33 @@ class ScheduleFinding(Resource):
     id: Annotated[str, Field(description="`unknown-qualifier`; in a dry run also `unknown-flow`.")]
     severity: Annotated[str, Field(description="`warning`.")]
     message: str
+    target: Annotated[MissingTarget | None, Field(description="What does not exist yet.")]
+
+    @classmethod
+    def of(cls, found: ScheduleWarning) -> Self:
+        """The warning as the API shows it."""
+        return cls(id=found.id, severity="warning", message=found.message, target=MissingTarget.of(found.target))
 
 
 class Schedule(ScheduleSummary):
     """A schedule with its next and its last ten times."""
 
     model_config = with_examples(
-        {**_SUMMARY, "nextTimes": [_SUMMARY["nextTime"]], "recent": [_RUN], "lastRefusal": None, "warnings": []}
+        {
+            **_SUMMARY,
+            "nextTimes": [_SUMMARY["nextTime"]],
+            "queue": [],
+            "recent": [RUN_EXAMPLE],
+            "lastRefusal": None,
+            "warnings": [],
+        }
     )
 
     next_times: Annotated[list[Instant], Field(description="The next ten ticks.")]
+    queue: Annotated[
+        list[ScheduleWait],
+        Field(description="The first ten of those that are `waiting`, in the order in which they are decided on."),
+    ]
     recent: Annotated[list[ScheduleRun], Field(description="The last ten executions, newest first.")]
     last_refusal: Annotated[ScheduleRefusal | None, Field(description="null if the last start succeeded.")]
     warnings: Annotated[
@@ -207,27 +197,11 @@ class Schedule(ScheduleSummary):
         return cls(
             **_summary(shown.schedule),
             next_times=[format_instant(at) for at in shown.next_instants],
-            recent=[_run(each, shown.statuses.get(each.execution_id)) for each in reversed(memory.recent)],
-            last_refusal=None
-            if refusal is None
-            else ScheduleRefusal(
-                time=format_instant(refusal.at),
-                refused_time=format_instant(refusal.refused_at),
-                code=refusal.code,
-                message=refusal.message,
-            ),
-            warnings=[ScheduleFinding(id=each.id, severity="warning", message=each.message) for each in shown.warnings],
+            queue=queue_of(memory),
+            recent=[ScheduleRun.of(each, shown.statuses.get(each.execution_id)) for each in reversed(memory.recent)],
+            last_refusal=None if refusal is None else ScheduleRefusal.of(refusal),
+            warnings=[ScheduleFinding.of(each) for each in shown.warnings],
         )
-
-
-def _run(run: Run, status: Status | None) -> ScheduleRun:
-    return ScheduleRun(
-        time=format_instant(run.at),
-        kind=str(run.kind),
-        execution_name=run.name,
-        started_time=format_instant(run.started_at),
-        status=status,
-    )
 
 
 def _summary(schedule: state.Schedule) -> dict[str, Any]:
