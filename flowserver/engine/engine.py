@@ -210,7 +210,9 @@ class Engine(Parts):
             if wake_at is not None:
                 self.timers.note_due(wake_at)
         if changes.begins_to_wait and execution.waiting_steps:
-            log.info(
+            self._waits_log.write(
+                logging.INFO,
+                execution.flow_name,
                 "flow %s, execution %s waits for a redrive: step %s failed with %s",
                 execution.flow_name,
                 execution.name,

@@ -5,8 +5,10 @@ To add a part, make it in `Parts` below all that it needs, and name it in the tu
 """
 
 import asyncio
+import logging
 
 from flowserver.base.clock import Clock
+from flowserver.base.limited_log import LimitedLog
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.concurrency.shutdown import InterruptibleWork
@@ -77,6 +79,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.tokens = tokens
         self.metrics = Metrics()
         self.interruptible = InterruptibleWork()
+        self._waits_log = LimitedLog(logging.getLogger("flowserver.engine.engine"))
         self._following: set[asyncio.Task[object]] = set()  # the work of `Engine.follow`
 
         # The writer, the readers, and what most parts are made from.

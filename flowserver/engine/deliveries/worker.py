@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import FlowServerError
+from flowserver.base.limited_log import LimitedLog
 from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.target_limits import TargetLimits
 from flowserver.engine.commit.retry import retry_until_available
@@ -70,6 +71,7 @@ class DeliveryWorker(DueLoop):
         self._receivers: dict[type[Any], Receiver] = {}
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._targets = TargetLimits(self._slots)
+        self._failures = LimitedLog(log)
         self._is_due = False
         """Whether this node has committed a delivery since the last claim that was due at once."""
 
@@ -196,7 +198,7 @@ class DeliveryWorker(DueLoop):
     async def _put_back(self, delivery: Delivery, reason: str) -> None:
         """Nothing was sent, so the next attempt has the same number."""
         again_at = self._clock.now_ms() + NOT_SENT_MS
-        log.warning("%s waits: %s", _title(delivery), reason)
+        self._failures.write(logging.WARNING, _source(delivery), "%s waits: %s", _title(delivery), reason)
         await retry_until_available(
             lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at, counts=False))
         )
@@ -206,16 +208,23 @@ class DeliveryWorker(DueLoop):
         now = self._clock.now_ms()
         again_at = next_attempt_at(delivery.strategy, delivery.attempt, now, self._chance())
         if again_at is None:
+            # Not limited: of a topic's message nothing else is left.
             log.warning("%s is given up after %d attempts: %s", _title(delivery), delivery.attempt, failure)
             await retry_until_available(lambda: self._committer.write(lambda c: self._end_in(c, delivery, GIVEN_UP)))
             return
-        log.info("%s is tried again in %d ms: %s", _title(delivery), again_at - now, failure)
+        values = _title(delivery), again_at - now, failure
+        self._failures.write(logging.INFO, _source(delivery), "%s is tried again in %d ms: %s", *values)
         await retry_until_available(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
         self.note_due(again_at)
 
 
 def _nothing() -> None:
     pass
+
+
+def _source(delivery: Delivery) -> str:
+    """Lines of its deliveries are limited together."""
+    return f"{delivery.topic}/{delivery.subscription}" if delivery.topic else "results of invocations"
 
 
 def _title(delivery: Delivery) -> str:

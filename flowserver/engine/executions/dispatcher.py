@@ -12,6 +12,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.limited_log import LimitedLog
 from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
@@ -88,6 +89,7 @@ class Dispatcher:
         self._reported: set[TaskKey] = set()
         """Of those under way: calls whose steps do not wait any more, and which may go on to their own ends."""
         self._draining = False
+        self._failures = LimitedLog(log)
 
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
         """Make a task's call, unless a call of the same attempt is under way or waits already.
@@ -231,7 +233,7 @@ class Dispatcher:
             cause = f"the server failed to make the call: {type(error).__name__}"
             return TaskResult(Failure("FnF.RuntimeError", cause), known)
         if outcome.request_id and isinstance(outcome.result, Failure):
-            _log_failure(caller, command, outcome.result, outcome.request_id)
+            self._log_failure(caller, command, outcome.result, outcome.request_id)
         return outcome
 
     async def _perform(self, caller: Caller, command: InvokeTask) -> TaskResult:
@@ -334,6 +336,22 @@ class Dispatcher:
             "StoppedTime": "",
         }
 
+    def _log_failure(self, caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
+        """Log a call that failed, without its cause, which the history has and may hold what the function answered."""
+        target = command.target.action if isinstance(command.target, ActionTarget) else command.target.arn
+        self._failures.write(
+            logging.INFO,
+            target,
+            "the call of %s failed with %s: request id %s, flow %s, execution %s, step %s, attempt %d",
+            target,
+            failure.error,
+            request_id,
+            caller.flow_name,
+            caller.execution_name,
+            command.step_name,
+            command.attempt,
+        )
+
     def _time_left_ms(self, deadline_at: int | None) -> int:
         if deadline_at is None:
             return self._limits.function_seconds_max * 1000
@@ -349,18 +367,3 @@ def _queue_key(caller: Caller, command: InvokeTask) -> QueueKey:
             return QueueKey(caller.flow_name, called, is_function=service != "fnf")
         case target:
             return QueueKey(caller.flow_name, (target.arn,), is_function=False)
-
-
-def _log_failure(caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
-    """Log a call that failed, without its cause, which is in the history and may hold what the function answered."""
-    target = command.target
-    log.info(
-        "the call of %s failed with %s: request id %s, flow %s, execution %s, step %s, attempt %d",
-        target.action if isinstance(target, ActionTarget) else target.arn,
-        failure.error,
-        request_id,
-        caller.flow_name,
-        caller.execution_name,
-        command.step_name,
-        command.attempt,
-    )

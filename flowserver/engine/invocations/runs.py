@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.base.limited_log import LimitedLog
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.shutdown import drain
@@ -89,6 +90,7 @@ class Runs:
         self._left = left
         self._runs: dict[str, Run] = {}
         self._kept: dict[str, InvocationRow] = {}
+        self._failures = LimitedLog(log)
 
     def keep(self, row: InvocationRow) -> None:
         """Keep the row, as just committed, for its run."""
@@ -232,7 +234,8 @@ class Runs:
         outcome = outcome_of_attempt(call, reply, round((loop.time() - began_at) * 1000), self._limits)
         if isinstance(outcome, AttemptFailed):
             form = "the call of %s failed with %s: request id %s, invocation %s, attempt %d"
-            log.info(form, call.title, outcome.error, row.request_id, row.invocation_id, call.attempt)
+            values = call.title, outcome.error, row.request_id, row.invocation_id, call.attempt
+            self._failures.write(logging.INFO, call.title, form, *values)
         return outcome
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 from sqlalchemy import update
 
 from flowserver.base.json_values import load_json
+from flowserver.base.limited_log import LINES_PER_KEY
 from flowserver.base.limits import Limits
 from flowserver.invokers.outcomes import Returned
 from flowserver.machine.events import EventType
@@ -60,6 +61,20 @@ async def test_a_call_has_one_request_id_for_the_function_the_history_and_the_lo
         f"request id {first}, flow order, execution e, step pay, attempt 1"
     ]
     assert second not in caplog.text
+
+
+async def test_a_function_that_fails_often_writes_a_few_lines(
+    node: Node, functions: Functions, caplog: pytest.LogCaptureFixture
+) -> None:
+    functions.scripts["shop/pay"] = lambda call: call.fail("Busy")
+    retry = f"retry: [{{errors: [Busy], intervalSeconds: 0, maxAttempts: {2 * LINES_PER_KEY}}}]"
+    await node.create_flow("order", f"{PAY[:-1]}, {retry}}}")
+    node.engine.dispatcher._failures._now = lambda: 0.0
+    with caplog.at_level(logging.INFO):
+        await node.start("order", "e")
+        await node.end_of("order", "e")
+    assert len(functions.calls) == 2 * LINES_PER_KEY + 1
+    assert sum(" failed with Busy: request id " in each for each in caplog.messages) == LINES_PER_KEY
 
 
 @pytest.mark.parametrize(("answered", "is_known"), [("own-id", True), ("with blanks", False), ("x" * 129, False)])
