@@ -9,17 +9,21 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import JSON, Connection, Integer, Select, Text, bindparam, cast, column, func, select
 
-from flowserver.base.json_values import text_bytes
+from flowserver.base.json_values import dump_json, text_bytes
 from flowserver.machine.events import Event, EventType
-from flowserver.store.executions.history import ROWS_AT_ONCE, UnreadableHistory, events_of, rows_holding
+from flowserver.store.executions.history import ROWS_AT_ONCE, UnreadableHistory, events_of
 from flowserver.store.executions.history_parts import PartReader
 from flowserver.store.schema.tables import histories
 
 SCANNED_MAX: Final = 5_000
+
+IDS_AT_ONCE: Final = 200
+"""Of events with known ids, so many are looked up by one query."""
 
 row = histories.c
 
@@ -98,15 +102,14 @@ def _rows_among(
     order: Iterable[int] = ids[bisect_left(ids, begin) :]
     if wanted.is_backwards:
         order = reversed(ids[: bisect_right(ids, begin)])
-    chosen, first, last = frozenset(ids), 0, -1
-    for event_id in order:
-        if first <= event_id <= last:
-            continue
-        for stored in rows_holding(connection, execution_id, event_id):
-            events = [event for event in _outlines(stored, wanted, begin) if event.event_id in chosen]
-            if events:
-                first, last = sorted((events[0].event_id, events[-1].event_id))
-                yield stored, events
+    query = _AMONG[connection.dialect.name, wanted.is_backwards]
+    left = iter(order)
+    while some := frozenset(islice(left, IDS_AT_ONCE)):
+        with connection.execute(query, {"b_id": execution_id, "b_ids": dump_json(sorted(some))}) as rows:
+            for stored in rows:
+                events = [event for event in _outlines(stored, wanted, begin) if event.event_id in some]
+                if events:
+                    yield stored, events
 
 
 def _outlines(stored: Any, wanted: EventFilter, begin: int) -> list[Event]:
@@ -135,3 +138,28 @@ _BACKWARDS: Select[Any] = (
     .order_by(row.last_event_id.desc())
     .execution_options(yield_per=ROWS_AT_ONCE)
 )
+
+
+def _rows_of(dialect: str, *, is_backwards: bool) -> Select[Any]:
+    """The rows that hold the events whose ids are in a JSON array, each once."""
+    if dialect == "sqlite":
+        given = func.json_each(bindparam("b_ids", type_=Text)).table_valued(column("value", Integer))
+    else:
+        listed = cast(bindparam("b_ids", type_=Text), JSON)
+        given = func.json_array_elements_text(listed).table_valued(column("value", Text))
+    later = histories.alias()
+    event_id = cast(given.c.value, Integer)
+    holding = select(func.min(later.c.last_event_id)).where(
+        later.c.execution_id == bindparam("b_id"), later.c.last_event_id >= event_id
+    )
+    ends = select(holding.scalar_subquery()).select_from(given)
+    order = row.last_event_id.desc() if is_backwards else row.last_event_id
+    query = select(histories).where(_HERE, row.last_event_id.in_(ends)).order_by(order)
+    return query.execution_options(yield_per=ROWS_AT_ONCE)
+
+
+_AMONG: dict[tuple[str, bool], Select[Any]] = {
+    (dialect, is_backwards): _rows_of(dialect, is_backwards=is_backwards)
+    for dialect in ("sqlite", "postgresql")
+    for is_backwards in (False, True)
+}

@@ -13,6 +13,7 @@ from flowserver.store.executions.history_search import EventFilter, search_event
 from flowserver.store.schema.tables import histories
 from flowserver.store.sql.database import Database
 from tests.store.effort import effort_of
+from tests.store.plans import listening
 from tests.store.rows import event
 
 TYPES = (EventType.STEP_ENTERED, EventType.STEP_EXITED, EventType.TASK_FAILED)
@@ -53,6 +54,23 @@ def test_pages_together_contain_all_matches(
                 wanted = EventFilter(step_name=name, types=types, is_backwards=is_backwards, after_event_id=after)
                 expected = [each.event_id for each in events if wanted.matches(each)]
                 assert _pages(database, wanted, 3) == (expected[::-1] if is_backwards else expected)
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+def test_rows_of_known_events_are_found_with_a_few_queries(
+    database: Database, is_backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_search, "IDS_AT_ONCE", 50)
+    _save(database, 600)
+    known = [1, 2, *range(10, 600, 5), 600]
+    for size in (7, 1_000):
+        wanted = EventFilter(among=known, is_backwards=is_backwards)
+        assert _pages(database, wanted, size) == (known[::-1] if is_backwards else known)
+    asked: list[str] = []
+    with database.read() as connection, listening(connection, lambda _, sql, __: asked.append(sql)):
+        page, _ = search_events(connection, "e", wanted, from_event_id=300, limit=1_000, bytes_max=10**6)
+    assert len(asked) == 2
+    assert len(page) in (60, 61)
 
 
 def test_a_damaged_row_is_left_out(database: Database) -> None:
