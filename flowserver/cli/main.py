@@ -3,10 +3,8 @@
 Nothing else of flowserver is imported here: the modules that a command needs are loaded with it.
 """
 
-import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -59,22 +57,9 @@ _MEANT_BY: Final = "flowserver.cli.command_suggestions:meant_by"
 """Loaded for a word that is no command."""
 
 
-@cache
-def _load_uncollected(place: str) -> Any:
-    """Load, without the garbage collector, which would take a sixth of the time: it goes through all modules, again
-    and again, and finds next to nothing. They stay, so it need not go through them later either.
-    """
-    gc.disable()
-    try:
-        return load(place)
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def _load_command(name: str) -> Any:
     """The command of typer's; raises KeyError."""
-    loaded = _load_uncollected(COMMANDS[name].place)
+    loaded = load(COMMANDS[name].place)
     if isinstance(loaded, typer.Typer):
         return without_needless_conversions(typer.main.get_command(loaded))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -144,9 +129,9 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _load_uncollected("flowserver.cli.failures:ending_well")():
+        with load("flowserver.cli.failures:ending_well")():
             if others := unknown_to_commands():
-                _load_uncollected("flowserver.cli.options:require_known_variables")(others)
+                load("flowserver.cli.options:require_known_variables")(others)
             return super().invoke(ctx)
 
 

@@ -1,7 +1,7 @@
 """The entry of the program: it starts and ends a process with little work of Python's own around the command.
 
-Importing modules is most of what a short command does. Here they are imported without the garbage collector, which
-would look through them again and again, and a process that has nothing left to do ends without freeing each object.
+Importing modules is most of what a short command does. The garbage collector would look through them again and again,
+so it looks seldom; and a process that has nothing left to do ends without freeing each object.
 """
 
 import atexit
@@ -15,6 +15,9 @@ from flowserver.base.lazy_import import load
 
 NAME: Final = "flowserver"
 
+GARBAGE_THRESHOLD: Final = 100_000
+"""New containers between two looks of the garbage collector at them: more than a client makes in a short command."""
+
 _COMPLETION_VARIABLE: Final = "_FLOWSERVER_COMPLETE"
 """Set by the shell when it wants to know what a word may be."""
 
@@ -23,15 +26,12 @@ _APP: Final = "flowserver.cli.main:app"
 
 def main() -> NoReturn:
     """Run the command that the arguments name; raises SystemExit, unless the process ends here."""
-    gc.disable()
+    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
     if _COMPLETION_VARIABLE in os.environ:
         # typer draws help for the shell with rich, if there is one; this help is plain, and rich takes long to load.
         cast(dict[str, Any], sys.modules).setdefault("rich", None)
-    app = load(_APP)
-    gc.freeze()
-    gc.enable()
     try:
-        app(prog_name=NAME)
+        load(_APP)(prog_name=NAME)
     except SystemExit as end:
         _end_now(end.code)
         raise

@@ -3,9 +3,10 @@
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from flowserver.client.errors import Conflict, ServerFault, WaitedTooLong
 from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content

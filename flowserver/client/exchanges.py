@@ -6,8 +6,9 @@ A conversation with the server is a generator: it yields a `Request` or a `Pause
 
 import random
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from flowserver.base.json_values import DEPTH_MAX, InvalidJson, dump_json_bytes, load_json
 from flowserver.client.errors import ClientError, Refused, Unreachable, refusal
@@ -28,28 +29,25 @@ UNAVAILABLE: Final = (502, 503, 504)
 NO_CONTENT: Final = 204
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request. `repeatable` if the same request twice has the effect of one."""
 
     method: str
     path: str
-    query: Mapping[str, str | int | bool | list[str]] = field(default_factory=dict)
+    query: Mapping[str, str | int | bool | list[str]] = {}
     content: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     repeatable: bool = False
     patience_seconds: float = REPLY_SECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """Nothing for so long."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What came back. Names of headers are in lower case."""
 
     status: int

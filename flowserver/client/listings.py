@@ -1,8 +1,9 @@
 """Lists that the server gives in pages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from flowserver.client.exchanges import Conversation, Request
 from flowserver.client.results import Nothing, Result, typed
@@ -13,8 +14,7 @@ Query = Mapping[str, str | int | bool | list[str] | None]
 """Parameters of a request; None is left out, and a list is repeated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[R]):
+class Listing(msgspec.Struct, Generic[R], frozen=True):
     """A list that the server gives in pages."""
 
     path: str
@@ -23,8 +23,7 @@ class Listing(Generic[R]):
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[R]):
+class Page(msgspec.Struct, Generic[R], frozen=True):
     """One page; `next_token` is None on the last."""
 
     items: Sequence[R]

@@ -2,10 +2,10 @@
 
 import os
 import re
-from dataclasses import asdict, replace
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import asdict, replace
 
 from flowserver.base.urls import host_of
 from flowserver.cli.document_output import show_document

@@ -2,9 +2,11 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
@@ -18,8 +20,7 @@ _DID_YOU_MEAN: Final = "flowserver.cli.remote.suggestions:did_you_mean"
 """Loaded when it is needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A server, and how to be let in."""
 
     server: str | None = None
@@ -27,8 +28,7 @@ class Place:
     ca_file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Contexts:
+class Contexts(Struct, frozen=True):
     """All named servers, and the name of the one in use."""
 
     places: dict[str, Place]

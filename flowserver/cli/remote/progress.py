@@ -4,9 +4,10 @@ The events are folded as the server folds them for `describe`, so that both coun
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from flowserver.client.event_streams import LAST
 from flowserver.client.results import Event
@@ -35,8 +36,7 @@ _STATES: Final = {
 }
 
 
-@dataclass(slots=True)
-class StepProgress:
+class StepProgress(Struct):
     """One entry of a step outside of iterations. `depth` is the number of steps around it."""
 
     name: str
@@ -46,7 +46,7 @@ class StepProgress:
     stopped: str | None = None
     attempts: int = 0
     attempts_max: int = 0
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = []
     error: str = ""
     redrives: int = 0
     """How many redrives it has waited for."""
@@ -58,8 +58,7 @@ class StepProgress:
         self.redrives += 1
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedEvent:
+class FoldedEvent(Struct, frozen=True):
     """An event of the client as the fold reads it."""
 
     event_id: int
