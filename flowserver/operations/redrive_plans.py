@@ -221,19 +221,30 @@ class _Planning:
         entered = 0 if root is None else self._entered(name)
         if position is None:
             self._plan.reasons.append(f"step {name} is not in the flow's own list of steps")
-        if root is None or not entered:
+        if entered is None:
+            most = self._limits.redrive_history_bytes_max
+            self._plan.reasons.append(
+                f"its history has more than {most} bytes, the limit redrive_history_bytes_max for `from`"
+            )
+        elif root is None or not entered:
             self._plan.reasons.append(f"step {name} of the flow's own list was never entered")
         if position is None or root is None or not entered:
             return None, self._execution.next_event_id
         event = list_events(self._connection, self._execution.execution_id, from_event_id=entered, limit=1)[0]
         return Rewind(root.scope_id, position, load_stored_json(event.detail)["local"]), entered
 
-    def _entered(self, name: str) -> int:
-        """The event with which the step of the flow's own list was entered last; 0 if there is none."""
+    def _entered(self, name: str) -> int | None:
+        """The event with which the step of the flow's own list was entered last; 0 if there is none.
+
+        None if the history is too long to be read.
+        """
         depths, found = [0], 0
+        most = self._plan.read_bytes + self._limits.redrive_history_bytes_max
         with closing(scan_history(self._connection, self._execution.execution_id)) as events:
             for event in events:
                 self._plan.read_bytes += EVENT_BYTES + text_bytes(event.detail)
+                if self._plan.read_bytes > most:
+                    return None
                 depth = depths[event.schedule_event_id] if event.schedule_event_id < len(depths) else 1
                 depths.extend([1] * (event.event_id - len(depths)))  # in place of damaged events
                 if event.type == EventType.EXECUTION_REDRIVEN:

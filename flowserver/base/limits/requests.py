@@ -73,6 +73,12 @@ class RequestLimits:
         reason="definitions, kept step lists and, with `from`, histories that one request reads to redrive executions",
         error="none: the page ends early, after one execution at least, and its token names the next",
     )
+    redrive_history_bytes_max: int = limit(
+        268_435_456,
+        unit="bytes",
+        reason="the history of one execution, without large values, that a redrive with `from` reads to find the step",
+        error="409 ExecutionNotRedrivable; without `from` it can be redriven",
+    )
     large_answers_max: int = limit(
         32,
         unit="answers",

@@ -514,6 +514,18 @@ async def test_a_request_reads_no_more_histories_than_the_limit(node: Node, shop
     assert sorted(name for page in pages for name in page) == names
 
 
+@pytest.mark.parametrize("limits", [Limits(redrive_history_bytes_max=5_000)])
+async def test_a_history_beyond_the_limit_is_not_searched(node: Node, shop: Shop) -> None:
+    await failed(node, f"{RESERVE}\n{PAY}", input={"text": "x" * 1_000})
+    assert await refusal(node, from_step="reserve") == (
+        "execution e of flow f cannot be redriven: "
+        "its history has more than 5000 bytes, the limit redrive_history_bytes_max for `from`"
+    )
+    shop.broken.clear()
+    await redrive(node)
+    assert (await node.output_of("f", "e"))["pay"] == 1
+
+
 # Kept rows
 
 
