@@ -3,7 +3,7 @@
 Nothing else of flowserver is imported here: the modules that a command needs are loaded with it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -54,16 +54,53 @@ COMMANDS: Final = {
 
 
 _MEANT_BY: Final = "flowserver.cli.command_suggestions:meant_by"
+_VERBS_MEANT_BY: Final = "flowserver.cli.command_suggestions:verbs_meant_by"
 """Loaded for a word that is no command."""
+
+_EXPLAIN: Final = "flowserver.cli.usage_errors:explain"
+"""Loaded for a command that is written wrongly."""
+
+
+class Command(TyperCommand):
+    """A command that says how it is written if it has too many words, or lacks one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Set the parameters of the context."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            load(_EXPLAIN)(error, self, given)
+            raise
+
+
+class Noun(TyperGroup):
+    """The commands of a noun."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of the verb; the error for another word says which was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except TyperException as error:
+            if meant := load(_VERBS_MEANT_BY)(ctx.info_name, args[0], self.commands):
+                error.message = _no_such_command(args[0], meant)
+            raise
+
+
+def _no_such_command(word: str, meant: Sequence[str]) -> str:
+    return f"No such command {word!r}. Did you mean {', '.join(map(repr, meant))}?"
 
 
 def _load_command(name: str) -> Any:
     """The command of typer's; raises KeyError."""
     loaded = load(COMMANDS[name].place)
     if isinstance(loaded, typer.Typer):
+        loaded.info.cls = Noun
+        for each in loaded.registered_commands:
+            each.cls = Command
         return without_needless_conversions(typer.main.get_command(loaded))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name)(loaded)
+    alone.command(name, cls=Command)(loaded)
     return without_needless_conversions(typer.main.get_command(alone))
 
 
@@ -124,7 +161,7 @@ class Commands(TyperGroup):
             return super().resolve_command(ctx, args)
         except TyperException as error:
             if meant := load(_MEANT_BY)(args[0], self.commands):
-                error.message = f"No such command {args[0]!r}. Did you mean {', '.join(map(repr, meant))}?"
+                error.message = _no_such_command(args[0], meant)
             raise
 
     def invoke(self, ctx: Any) -> Any:

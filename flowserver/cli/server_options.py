@@ -93,7 +93,7 @@ def with_choices(
         context: typer.Context = values.pop("typer_context")
         given = {each.name: values.pop(each.name) for each in options}
         context.obj = dict(context.obj or {}) | {name: value for name, value in given.items() if value is not None}
-        command(context.obj, **values)
+        command({**context.obj, "command": context.command_path}, **values)
 
     keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     with_options.__signature__ = inspect.Signature([_CONTEXT, *keyword_only, *options])  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ def chosen_executions(
     if bool(named) == any(each is not None for each in (flow, error, *conditions)):
         raise CommandFailed("either name executions, or say which: --flow, --since, --until, --prefix", ExitCode.USAGE)
     if named:
-        return [session.execution(each) for each in named]
+        return session.executions_of(named)
     found = [each for each in session.executions(flow, **wanted) if error in (None, each.error)]
     if not found:
         session.note("No execution matches.")

@@ -135,7 +135,7 @@ def describe_executions(session: Session, executions: ExecutionPaths) -> None:
       flowserver executions describe order/8f0c2a
       flowserver executions describe order/8f0c2a -o json
     """
-    found = [session.client.get_execution(*session.execution(each), current_steps=True) for each in executions]
+    found = [session.client.get_execution(*each, current_steps=True) for each in session.executions_of(executions)]
     if session.output in ("json", "yaml"):
         documents = [each.document for each in found]
         show_document(session.output, documents[0] if len(documents) == 1 else documents)
@@ -239,7 +239,7 @@ def restart_executions(session: Session, executions: ExecutionPaths) -> None:
             raise CommandFailed(f"{found.path} is parked again: {found.parked_error}")
         return found
 
-    change_all(session, [session.execution(each) for each in executions], restart, "restarted")
+    change_all(session, session.executions_of(executions), restart, "restarted")
 
 
 def _show_followed(session: Session, event: Event) -> None:

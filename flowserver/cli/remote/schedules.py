@@ -184,7 +184,7 @@ def create_schedule(session: Session, schedule: Path, fields: dict[str, Any]) ->
       flowserver schedules create poll/often --every 5m --payload '{"source": "shop"}'
     """
     if "cronExpression" not in fields:
-        raise CommandFailed("give --cron or --every", ExitCode.USAGE)
+        raise CommandFailed(f"give --cron or --every: {session.command} {schedule} --every 1h", ExitCode.USAGE)
     _show(session, session.client.create_schedule(*_named(session, schedule), fields))
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +33,8 @@ class Session:
 
     def __init__(self, chosen: Mapping[str, Any]) -> None:
         self._chosen = chosen
+        self.command: str = chosen.get("command", "flowserver")
+        """The command's words, such as `flowserver executions list`."""
         self.output: str = chosen.get("output", "table")
         self.quiet: bool = chosen.get("quiet", False)
         self.asked_flow: str | None = None
@@ -101,6 +103,12 @@ class Session:
         if not self.quiet:
             typer.echo(printable(text), err=True)
 
+    def executions_of(self, texts: Sequence[str]) -> list[tuple[str, str]]:
+        """The flow and the name of each FLOW/NAME; raises CommandFailed, which says how FLOW NAME is written."""
+        if len(texts) == 2 and "/" not in "".join(texts):
+            raise CommandFailed(f"an execution is written FLOW/NAME: {self.command} {'/'.join(texts)}", ExitCode.USAGE)
+        return [self.execution(each) for each in texts]
+
     def execution(self, text: str) -> tuple[str, str]:
         """The flow and the name of FLOW/NAME; raises CommandFailed for another text."""
         return self.named(text, "an execution")
@@ -109,7 +117,9 @@ class Session:
         """The same for something else that belongs to a flow."""
         flow, slash, name = text.partition("/")
         if not (flow and slash and name):
-            raise CommandFailed(f"{what} is written FLOW/NAME, not {text!r}", ExitCode.USAGE)
+            noun = what.rpartition(" ")[2]
+            hint = f"those of a flow: flowserver {noun}s list --flow {flow or 'FLOW'}"
+            raise CommandFailed(f"{what} is written FLOW/NAME, not {text!r}; {hint}", ExitCode.USAGE)
         return self.flow(flow), self.about(name)
 
     def flow(self, name: str) -> str:

@@ -1,0 +1,110 @@
+"""What a command says that is written wrongly: the form that was probably meant, or an example."""
+
+import shlex
+
+import pytest
+
+from flowserver.cli.command_suggestions import _OF_NOUNS, _OTHER_WORDS, _VERBS
+from flowserver.cli.main import COMMANDS, Commands
+from flowserver.cli.usage_errors import _OPTIONS
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("executions list hello", "executions list --flow hello"),
+        ("executions list --status failed hello -o json", "executions list --status failed -o json --flow hello"),
+        ("schedules list order", "schedules list --flow order"),
+        ("queues list work", "queues list --prefix work"),
+        ("schedules create order nightly", "schedules create order/nightly"),
+        ("schedules create order nightly 5m", "schedules create order/nightly --every 5m"),
+        ("schedules create order/x '0 30 2 * * ?'", "schedules create order/x --cron '0 30 2 * * ?'"),
+        ("schedules pause order nightly moving", "schedules pause order/nightly --note moving"),
+        ("executions history order bad-1", "executions history order/bad-1"),
+        ("executions describe order bad-1", "executions describe order/bad-1"),
+        ("executions redrive order bad-1", "executions redrive order/bad-1"),
+        ("executions stop order bad-1", "executions stop order/bad-1"),
+        ("watch order bad-1", "watch order/bad-1"),
+        ("functions put shop charge http://h", "functions put shop/charge http://h"),
+        ("tasks succeed TOKEN '{\"a\": 1}'", "tasks succeed TOKEN --output '{\"a\": 1}'"),
+        ("tasks fail TOKEN Rejected 'too much'", "tasks fail TOKEN --error Rejected --cause 'too much'"),
+        ("aliases create order prod 3", "aliases create order prod --route 3"),
+        ("versions publish order 'the postcode'", "versions publish order --description 'the postcode'"),
+        ("start order '{\"a\": 1}' mine", "start order --input '{\"a\": 1}' --name mine"),
+    ],
+)
+def test_words_in_the_wrong_place(run, written, meant):
+    refused = run(*shlex.split(written))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.endswith(f": flowserver {meant}\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("executions describe", "Missing argument 'EXECUTION'. Example: flowserver executions describe order/8f0c2a"),
+        ("tasks fail TOKEN", "Missing option '--error'. Example: flowserver tasks fail "),
+        ("executions list --flow a b", "extra argument(s) (b). Example: flowserver executions list "),
+        ("status now", "extra argument(s) (now). Example: flowserver status"),
+        ("watch order", "not 'order'; those of a flow: flowserver executions list --flow order"),
+        ("schedules get order", "not 'order'; those of a flow: flowserver schedules list --flow order"),
+        ("schedules create a/b", "give --cron or --every: flowserver schedules create a/b --every 1h"),
+    ],
+)
+def test_an_example_where_no_form_is_known(run, written, said):
+    refused = run(*written.split())
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert said in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("executions retry x", "'redrive'"),
+        ("executions get x", "'describe'"),
+        ("executions cancel x", "'stop'"),
+        ("executions terminate x", "'stop'"),
+        ("executions kill x", "'stop'"),
+        ("executions rm x", "'stop'"),
+        ("executions logs x", "'history'"),
+        ("executions tail x", "'flowserver watch'"),
+        ("executions run x", "'flowserver start'"),
+        ("executions histroy x", "'history'"),
+        ("flows ls", "'list'"),
+        ("flows show x", "'describe', 'get'"),
+        ("flows create x", "'flowserver apply'"),
+        ("flows rm x", "'delete'"),
+        ("flows run x", "'flowserver start'"),
+        ("schedules run x", "'trigger'"),
+        ("schedules rm x", "'delete'"),
+        ("tasks complete x", "'succeed'"),
+        ("ls", "'executions list', 'flows list'"),
+        ("kill x", "'executions stop'"),
+        ("workflow list", "'executions', 'flows'"),
+        ("create x", "'apply', 'aliases create', 'schedules create', 'keys create'"),
+    ],
+)
+def test_words_of_other_programs(run, written, meant):
+    refused = run(*written.split())
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    word = written.split()[written.split()[0] in COMMANDS]
+    assert refused.stderr.endswith(f"No such command '{word}'. Did you mean {meant}?\n")
+
+
+def _paths():
+    program = Commands(name="flowserver").commands
+    for name in COMMANDS:
+        yield name
+        yield from (f"{name} {verb}" for verb in getattr(program[name], "commands", ()))
+
+
+def test_what_is_suggested_exists():
+    paths = set(_paths())
+    verbs = {path.rpartition(" ")[2] for path in paths}
+    assert set(_OPTIONS) <= paths
+    assert {each for meant in _OTHER_WORDS.values() for each in meant if not each.startswith("--")} <= paths
+    assert {each for meant in _VERBS.values() for each in meant} <= verbs
+    for noun, words in _OF_NOUNS.items():
+        for each in (each for meant in words.values() for each in meant):
+            assert each.removeprefix("flowserver ") in paths or f"{noun} {each}" in paths
+        assert not {f"{noun} {word}" for word in words} & paths
