@@ -8,7 +8,7 @@ from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.store.sql.database import Database
 
 

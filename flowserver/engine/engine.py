@@ -12,10 +12,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.threads import run_aside
 from flowserver.engine.commit.batch import BatchResult
-from flowserver.engine.commit.items import Envelope
-from flowserver.engine.functions.caller import Caller
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.parts import Parts
-from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
+from flowserver.machine.commands import Caller, CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
@@ -200,7 +199,7 @@ class Engine(Parts):
 
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
-        caller = Caller.of(execution)
+        caller = Caller(execution.execution_id, execution.flow_name, execution.name)
         for command in changes.commands:
             self._carry_out(execution, caller, command)
         if changes.unwanted:

@@ -14,18 +14,16 @@ from flowserver.base.task_tokens import TaskTokens
 from flowserver.concurrency.shutdown import InterruptibleWork
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.background_loop import BackgroundLoop
-from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership, MembershipListener
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import CommitListener, Committer
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.reader import Reader
-from flowserver.engine.commit.slow_reads import SlowReads
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.local_destinations import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.publishing import Publisher
 from flowserver.engine.deliveries.worker import DeliveryWorker
+from flowserver.engine.end_reports import Callbacks
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
@@ -43,6 +41,8 @@ from flowserver.engine.invocations.retry_timer import RetryTimer
 from flowserver.engine.options import DEFAULTS, EngineOptions
 from flowserver.engine.queues.expiry import MessageExpiry
 from flowserver.engine.queues.queues import Queues
+from flowserver.engine.reads.lookup_reader import Reader
+from flowserver.engine.reads.slow_reads import SlowReads
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.invokers.broker_clients import Outlets

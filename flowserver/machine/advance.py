@@ -40,8 +40,8 @@ from flowserver.machine.messages import (
     TaskReported,
     TimerFired,
 )
-from flowserver.machine.progress import at_end, check_size, enter_step
 from flowserver.machine.redrive import deadline_of, end_waits, resume, run_again, waits_only
+from flowserver.machine.scope_progress import at_end, check_size, enter_step
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration

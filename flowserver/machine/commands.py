@@ -12,6 +12,14 @@ from flowserver.language.graph import Pattern, Target
 from flowserver.machine.messages import Result
 
 
+class Caller(msgspec.Struct, frozen=True):
+    """The execution that a command belongs to, as its functions see it."""
+
+    execution_id: str
+    flow_name: str
+    execution_name: str
+
+
 class InvokeTask(msgspec.Struct, frozen=True):
     """Make the call of a task attempt and answer with `TaskReplied(scope_id, wait_id, …)`."""
 

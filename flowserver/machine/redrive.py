@@ -34,7 +34,7 @@ from flowserver.base.json_values import Json, JsonObject, json_bytes
 from flowserver.language.graph import Flow, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
-from flowserver.machine.progress import at_end
+from flowserver.machine.scope_progress import at_end
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.fanout import record_entered, reopen
 from flowserver.machine.steps.task import calls_function, enter_task

@@ -14,7 +14,7 @@ from flowserver.machine.invocations.states import AGE_SECONDS_MAX, RETRIES_MAX
 from flowserver.machine.messages import Failure
 from flowserver.operations.function_names import check_function, not_found
 from flowserver.operations.pages import Page
-from flowserver.store.invocations.configs import (
+from flowserver.store.invocations.async_configs import (
     AsyncConfigRow,
     delete_async_config,
     find_async_config,

@@ -16,6 +16,7 @@ from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.page_tokens import position_of, position_token_of
 from flowserver.operations.pages import Page
+from flowserver.store.invocations.async_settings import LATEST
 from flowserver.store.invocations.listing import (
     InvocationFilter,
     list_functions_invoked,
@@ -23,7 +24,6 @@ from flowserver.store.invocations.listing import (
 )
 from flowserver.store.invocations.parked import InvocationHeader, find_header, list_parked_invocations
 from flowserver.store.invocations.rows import InvocationDamaged, InvocationRow, find_invocation
-from flowserver.store.invocations.settings import LATEST
 from flowserver.store.invocations.submissions import NewInvocation
 
 LIMIT_DEFAULT: Final = 50

@@ -22,7 +22,7 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import load_json_object
 from flowserver.base.names import check_execution_name
 from flowserver.concurrency.waiting import is_set_within
-from flowserver.engine.commit.items import Envelope, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.events import Event

@@ -25,6 +25,7 @@ from flowserver.engine.queues.queues import new_receipt
 from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
 from flowserver.operations.text_rules import check_no_nul
+from flowserver.store.queues.message_writes import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.store.queues.messages import (
     Counts,
     QueueMessage,
@@ -34,7 +35,6 @@ from flowserver.store.queues.messages import (
     peek_messages,
 )
 from flowserver.store.queues.queues import QueueRow, delete_queue, find_queue, insert_queue, list_queues, update_queue
-from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 
 MESSAGE_BYTES_MIN = 1_024
 RETENTION_SECONDS_MIN = 60

@@ -14,7 +14,7 @@ from flowserver.base.errors import (
     InvalidArgument,
     ResourceThrottled,
 )
-from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.state import Status
 from flowserver.operations.executions import require_execution

@@ -14,7 +14,7 @@ from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.engine.schedules.timing_cache import timing_of
 from flowserver.machine.schedules.counting import count_instants
-from flowserver.machine.schedules.names import execution_name
+from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.state import RECENT_MAX, Action, Backfill, Kind, Memory, Overlap, Schedule
 from flowserver.machine.schedules.timing import next_instants
 from flowserver.machine.state import Status

@@ -23,7 +23,8 @@ from flowserver.machine.deliveries.destinations import (
     WebAddress,
     read_destination,
 )
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
 from flowserver.operations.text_rules import check_no_nul

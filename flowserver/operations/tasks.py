@@ -5,7 +5,7 @@ from functools import partial
 
 from flowserver.base.errors import FlowNotExists, InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
 from flowserver.base.json_parameters import parse_input
-from flowserver.engine.commit.items import Envelope, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of

@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import FlowNotExists
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.items import ReceiptKind
+from flowserver.engine.commit.batch_items import ReceiptKind
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status

@@ -32,7 +32,7 @@ from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
-from flowserver.store.queues.writes import Delete, NewQueueMessage, apply_writes
+from flowserver.store.queues.message_writes import Delete, NewQueueMessage, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages, queues, subscriptions, topics
 from flowserver.store.schema.tables import async_configs, executions, flows, functions, nonces, scopes
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions

@@ -8,8 +8,8 @@ import pytest
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.slow_reads import LIST_THREADS
 from flowserver.engine.parts import CHECK_THREADS
+from flowserver.engine.reads.slow_reads import LIST_THREADS
 from flowserver.machine.state import Status
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition

@@ -4,6 +4,7 @@ import pytest
 
 from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation, ReportCallback, StopInvocation
+from flowserver.machine.end_result import result_of_end
 from flowserver.machine.messages import (
     Continue,
     DeadlineReached,
@@ -18,7 +19,6 @@ from flowserver.machine.messages import (
     TaskReported,
     TimerFired,
 )
-from flowserver.machine.results import result_of_end
 from flowserver.machine.state import Status
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow

@@ -14,14 +14,13 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.items import Envelope, Receipt
+from flowserver.engine.commit.batch_items import Envelope, Receipt
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.functions.call_slots import CallSlots
-from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Pattern
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions.due import TaskKey

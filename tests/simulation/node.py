@@ -16,17 +16,16 @@ from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.batch_items import Envelope, Item, Write
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of
 from flowserver.engine.executions.timers import StepTimers
-from flowserver.engine.functions.caller import Caller
 from flowserver.engine.recovery import LostCalls
 from flowserver.engine.schedules.loop import ScheduleLoop, request_of
 from flowserver.language.graph import Flow
-from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
+from flowserver.machine.commands import Caller, CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue, Result, Start, TaskReported
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
@@ -212,7 +211,7 @@ class Node:
 
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
-        caller = Caller.of(execution)
+        caller = Caller(execution.execution_id, execution.flow_name, execution.name)
         cancelled: set[TaskKey] = set()
         for command in changes.commands:
             match command:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
-from flowserver.engine.commit.items import Envelope
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.machine.messages import Redrive
 from flowserver.operations.redrive_plans import RedriveWish, plan_redrive
 from flowserver.store.executions.redriving import RedriveRequest

@@ -13,7 +13,7 @@ from itertools import islice
 from zlib import crc32
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.items import ReceiptKind
+from flowserver.engine.commit.batch_items import ReceiptKind
 from flowserver.machine import events
 from flowserver.machine.messages import RetryLostCall
 from tests.simulation.case import CASES_PER_WORLD, make_plan

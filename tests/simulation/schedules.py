@@ -4,7 +4,7 @@ from random import Random
 
 from flowserver.base.clock import format_instant
 from flowserver.base.derived_ids import scheduled_execution_id
-from flowserver.machine.schedules.names import execution_name
+from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.store.schedules.rows import find_schedule, insert_schedule
 from tests.simulation.case import CASES_PER_WORLD, DEFINITIONS_PER_WORLD, NOW_MS, Plan, make_tick_case

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
 
 from flowserver.engine.commit.batch import BatchResult
-from flowserver.engine.commit.items import Item
+from flowserver.engine.commit.batch_items import Item
 from flowserver.store.schema import (  # noqa: F401 - for the metadata
     invocation_tables,
     queue_tables,

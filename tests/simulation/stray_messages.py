@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from flowserver.engine.commit.items import Envelope
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, Stop, TaskReported, TimerFired
 from tests.simulation.fault_rates import FaultRates
 from tests.simulation.node import InboxItem

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Integer, bindparam, update
 from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch
 from flowserver.engine.commit.batch import Batch
-from flowserver.engine.commit.items import Envelope
-from flowserver.engine.commit.starts import Starts
+from flowserver.engine.commit.batch_items import Envelope
+from flowserver.engine.commit.batch_starts import Starts
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.steps import task

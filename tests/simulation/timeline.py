@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from flowserver.engine.commit.items import Envelope
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.machine.messages import TimerFired
 from flowserver.store.executions.due import next_due
 from flowserver.store.schedules.turns import next_turn_at

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from flowserver.base.json_values import load_json_object
 from flowserver.engine.commit.batch import BatchResult
-from flowserver.engine.commit.items import Envelope, Item, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, Item, ReceiptKind
 from flowserver.language.graph import FunctionTarget
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType

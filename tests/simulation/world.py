@@ -14,13 +14,12 @@ from sqlalchemy.exc import IntegrityError
 
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch_context import MADE_BYTES, BatchContext
+from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import BATCH_MAX
-from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.executions.dispatcher import Dispatcher
-from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Flow
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import DeadlineReached
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.loading import load_executions

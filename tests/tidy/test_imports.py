@@ -30,7 +30,7 @@ FOLDS_OF_EVENTS = {
 
 OWN_EXECUTORS = {
     "flowserver/engine/commit/committer.py",
-    "flowserver/engine/commit/reader.py",
+    "flowserver/engine/reads/lookup_reader.py",
 }
 """The modules that run work in an executor, each in an executor of its own."""
 

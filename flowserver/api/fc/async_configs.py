@@ -7,7 +7,7 @@ from flowserver.base.errors import PathNotSupported
 from flowserver.base.json_values import JsonObject
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.operations import Operations
-from flowserver.store.invocations.configs import AsyncConfigRow
+from flowserver.store.invocations.async_configs import AsyncConfigRow
 
 
 async def put_config(operations: Operations, request: FcRequest, names: dict[str, str]) -> Answer:

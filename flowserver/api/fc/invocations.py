@@ -8,7 +8,8 @@ from flowserver.api.fc.requests import FcRequest
 from flowserver.api.large_bodies import page_in_pieces
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import Json, JsonObject, dump_json
-from flowserver.machine.invocations.results import LATEST, UNHANDLED, UNKNOWN
+from flowserver.machine.invocations.destination_documents import LATEST, UNHANDLED
+from flowserver.machine.invocations.results import UNKNOWN
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations

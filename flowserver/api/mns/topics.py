@@ -16,8 +16,8 @@ from flowserver.api.mns.calls import (
 )
 from flowserver.api.mns.xml_documents import fields_of, read_document
 from flowserver.base.errors import InvalidArgument
-from flowserver.machine.deliveries.notifications import OWNER
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import OWNER, ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.operations.operations import Operations
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes

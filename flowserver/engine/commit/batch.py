@@ -22,8 +22,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from flowserver.engine.commit.batch_context import SHARED_BYTES, BatchContext
-from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
-from flowserver.engine.commit.items import (
+from flowserver.engine.commit.batch_items import (
     ENDING,
     Envelope,
     Item,
@@ -31,9 +30,10 @@ from flowserver.engine.commit.items import (
     ReceiptKind,
     Write,
 )
-from flowserver.engine.commit.redriving import Redrives
+from flowserver.engine.commit.batch_redrives import Redrives
+from flowserver.engine.commit.batch_starts import Starts
+from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.scope_loading import load_lists
-from flowserver.engine.commit.starts import Starts
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskReplied
@@ -43,7 +43,7 @@ from flowserver.store.cluster.nodes import hold_lease
 from flowserver.store.executions.history import has_event
 from flowserver.store.executions.loading import StoredExecution, load_headers
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
-from flowserver.store.invocations.callbacks import clear_invocation_callbacks
+from flowserver.store.invocations.due_callbacks import clear_invocation_callbacks
 from flowserver.store.sql.prepared import execute_plain
 
 log = logging.getLogger(__name__)

@@ -27,9 +27,9 @@ from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.futures import resolve
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.batch_items import ENDING, Envelope, Item, Receipt, ReceiptKind, Tried, Write
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import FairQueue, Pending
-from flowserver.engine.commit.items import ENDING, Envelope, Item, Receipt, ReceiptKind, Tried, Write
 from flowserver.machine.events import Event
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of

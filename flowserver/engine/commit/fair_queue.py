@@ -22,7 +22,7 @@ from itertools import chain
 from typing import Any, Final, TypeGuard
 
 from flowserver.concurrency.keyed_fifos import KeyedFifos
-from flowserver.engine.commit.items import Envelope, Item
+from flowserver.engine.commit.batch_items import Envelope, Item
 from flowserver.machine.messages import Continue, Stop
 
 BATCH_MAX: Final = 200

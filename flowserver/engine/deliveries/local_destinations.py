@@ -13,7 +13,7 @@ from flowserver.engine.queues.queues import Queues
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress
 from flowserver.store.invocations.submissions import NewInvocation
 from flowserver.store.queues.deliveries import Delivery
-from flowserver.store.queues.writes import NewQueueMessage
+from flowserver.store.queues.message_writes import NewQueueMessage
 
 
 class QueueReceiver:

@@ -20,7 +20,7 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.limited_log import LimitedLog
 from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.target_limits import TargetLimits
-from flowserver.engine.commit.retry import retry_until_available
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.invokers.remote_destinations import NotSent, Senders

@@ -8,11 +8,10 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.retry import retry_until_available
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
-from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import TaskStep
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.steps.task import order_of
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import TaskKey

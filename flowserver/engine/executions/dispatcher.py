@@ -16,8 +16,8 @@ from flowserver.base.limited_log import LimitedLog
 from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
-from flowserver.engine.commit.items import Envelope
-from flowserver.engine.commit.retry import retry_until_available
+from flowserver.engine.commit.batch_items import Envelope
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.call_reloading import OrderedCall, WaitingCalls
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
@@ -25,7 +25,6 @@ from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
-from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Invocation, Invoker, Replied
@@ -38,7 +37,7 @@ from flowserver.language.graph import (
     TopicTarget,
 )
 from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID, QUALIFIER
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.service_params import child_input
 from flowserver.store.executions.due import TaskKey

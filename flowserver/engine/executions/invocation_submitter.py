@@ -10,12 +10,11 @@ from sqlalchemy import Connection
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.retry import retry_until_available
-from flowserver.engine.functions.caller import Caller
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.invocations.invocations import Invocations
 from flowserver.language.graph import FunctionTarget, Pattern
 from flowserver.language.targets import INVOCATION_ID
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.store.executions.due import waits_for_call
 from flowserver.store.invocations.submissions import NewInvocation

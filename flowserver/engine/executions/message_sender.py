@@ -4,7 +4,7 @@ from base64 import b64encode
 from typing import Literal
 
 from flowserver.base.errors import FlowServerError
-from flowserver.engine.commit.retry import retry_until_available
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
 from flowserver.engine.queues.queues import Queues, new_receipt
 from flowserver.invokers.broker_clients import Outlets
@@ -13,7 +13,7 @@ from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.sent_messages import checked_body, checked_tag, message_body, message_id, reply_of
-from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
+from flowserver.store.queues.message_writes import PRIORITY_DEFAULT, NewQueueMessage
 
 _OWNER = "MNS"
 

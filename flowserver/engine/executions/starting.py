@@ -16,7 +16,7 @@ from flowserver.base.json_parameters import parse_input
 from flowserver.base.names import is_name
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import Threads
-from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 from sqlalchemy import Connection
 
+from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.commit.committer import all_of
-from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.machine.messages import DeadlineReached, TimerFired

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
-from flowserver.engine.commit.retry import retry_until_available
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.functions.call_slots import Callee, CallSlot, CallSlots
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup
 from flowserver.invokers.invocation import Endpoint

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.concurrency.short_cache import ShortCache
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure

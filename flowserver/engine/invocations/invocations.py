@@ -24,8 +24,8 @@ from flowserver.base.errors import (
 )
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.short_cache import ShortCache
-from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.context import EngineContext
+from flowserver.engine.end_reports import Callbacks
 from flowserver.engine.functions.call_queues import CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.registry import (
@@ -44,6 +44,7 @@ from flowserver.machine.invocations.results import result_of_invocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.machine.messages import Failure
 from flowserver.store.cluster.nodes import NO_NODE
+from flowserver.store.invocations.async_settings import find_async_settings
 from flowserver.store.invocations.leases import HeldInvocation
 from flowserver.store.invocations.parked import unpark_invocation
 from flowserver.store.invocations.rows import (
@@ -52,7 +53,6 @@ from flowserver.store.invocations.rows import (
     find_invocations,
     stop_unreadable_invocation,
 )
-from flowserver.store.invocations.settings import find_async_settings
 from flowserver.store.invocations.stops import stop_all, stop_named, stop_unreadable_named
 from flowserver.store.invocations.submissions import Check, NewInvocation, Submission, insert_in
 from flowserver.store.sql.unreadable import is_damage

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from flowserver.engine.context import EngineContext
 from flowserver.engine.invocations.invocations import Invocations
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
-from flowserver.store.invocations.callbacks import invocations_with_callback_due
+from flowserver.store.invocations.due_callbacks import invocations_with_callback_due
 from flowserver.store.invocations.leases import (
     HeldInvocation,
     invocations_of_node,

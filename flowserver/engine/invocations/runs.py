@@ -15,7 +15,7 @@ from flowserver.base.limited_log import LimitedLog
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.shutdown import drain
-from flowserver.engine.commit.retry import retry_until_available
+from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot

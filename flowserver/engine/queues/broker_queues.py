@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from flowserver.base.errors import InvalidArgument
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
+from flowserver.store.queues.message_writes import NewQueueMessage, md5_of
 from flowserver.store.queues.messages import QueueMessage
-from flowserver.store.queues.writes import NewQueueMessage, md5_of
 
 PRIORITY_HEADER = "Flowserver-Priority"
 """Brokers know no priorities; a receiver can read this header."""

@@ -24,8 +24,7 @@ from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
 from flowserver.engine.queues.shared_scan import SharedScan
 from flowserver.invokers.broker_clients import Outlets
-from flowserver.store.queues.messages import QueueMessage, Receipt, ScanResult
-from flowserver.store.queues.writes import (
+from flowserver.store.queues.message_writes import (
     Delete,
     Hide,
     NewQueueMessage,
@@ -36,6 +35,7 @@ from flowserver.store.queues.writes import (
     messages_of,
     no_queue,
 )
+from flowserver.store.queues.messages import QueueMessage, Receipt, ScanResult
 from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)

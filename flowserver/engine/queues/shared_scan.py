@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.concurrency.single_flight import SingleFlight
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.store.queues.messages import ScanResult, scan_queue
 
 

@@ -20,8 +20,8 @@ from sqlalchemy import Connection
 from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
 from flowserver.base.json_values import dump_json, load_json_object
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.commit.committer import all_of
-from flowserver.engine.commit.items import Envelope
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.engine.executions.starting import Starter, TurnTaken

@@ -5,18 +5,27 @@ XML cannot contain every character: the document has U+FFFD in place of the othe
 
 import hashlib
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 from xml.etree import ElementTree
 
 from flowserver.base.derived_ids import arrived_id
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.xml_characters import fit_for_xml
-from flowserver.machine.deliveries.retry_strategies import ContentFormat
 
 NAMESPACE: Final = "http://mns.aliyuncs.com/doc/v1/"
 API_VERSION: Final = "2015-06-06"
 OWNER: Final = "flowserver"
 """The account that all topics and subscriptions belong to, for there are no accounts."""
+
+
+class ContentFormat(StrEnum):
+    """The content of notifications: a document about the message, or the message itself."""
+
+    XML = "XML"
+    JSON = "JSON"
+    SIMPLIFIED = "SIMPLIFIED"
+
 
 _CONTENT_TYPES: Final = {
     ContentFormat.XML: "text/xml;charset=utf-8",

@@ -24,14 +24,6 @@ class Strategy(StrEnum):
     """176 times more, after 1, 2, 4 … 512, 512 … seconds: for about a day."""
 
 
-class ContentFormat(StrEnum):
-    """The content of notifications: a document about the message, or the message itself."""
-
-    XML = "XML"
-    JSON = "JSON"
-    SIMPLIFIED = "SIMPLIFIED"
-
-
 def _decay_pauses() -> tuple[int, ...]:
     doubling = [1000 * 2**number for number in range(10)]
     return (*doubling, *repeat(DECAY_MS_MAX, DECAY_RETRIES - len(doubling)))

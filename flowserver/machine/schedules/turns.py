@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from flowserver.base.derived_ids import scheduled_execution_id
 from flowserver.machine.schedules.counting import COUNTED_MAX, count_instants
-from flowserver.machine.schedules.names import execution_name
+from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.state import (
     RECENT_MAX,
     STOPPING,

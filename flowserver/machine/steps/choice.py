@@ -7,7 +7,7 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ChoiceStep, Option
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.progress import complete_step, fail_step
+from flowserver.machine.scope_progress import complete_step, fail_step
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import Turn
 

@@ -6,7 +6,7 @@ from flowserver.language.graph import ForeachStep, ParallelStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.progress import complete_step, exit_item, fail_step
+from flowserver.machine.scope_progress import complete_step, exit_item, fail_step
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import Turn
 

@@ -2,7 +2,7 @@
 
 from flowserver.language.graph import FailStep
 from flowserver.machine.messages import Failure
-from flowserver.machine.progress import complete_step, fail_step
+from flowserver.machine.scope_progress import complete_step, fail_step
 from flowserver.machine.state import Scope
 from flowserver.machine.turn import Turn
 

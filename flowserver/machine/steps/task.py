@@ -13,7 +13,8 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, RetryLostCall, Success, TaskReplied, TaskReported, TimerFired
-from flowserver.machine.progress import (
+from flowserver.machine.retry_and_catch import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
+from flowserver.machine.scope_progress import (
     check_size,
     check_sizes,
     complete_step,
@@ -21,7 +22,6 @@ from flowserver.machine.progress import (
     leave_step,
     step_context,
 )
-from flowserver.machine.retry_and_catch import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.service_params import is_asynchronous, refusal
 from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind

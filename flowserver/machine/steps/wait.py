@@ -6,7 +6,7 @@ from flowserver.expressions.paths import Missing, Path, find
 from flowserver.language.graph import WaitStep
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.progress import complete_step, fail_step
+from flowserver.machine.scope_progress import complete_step, fail_step
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import Turn
 

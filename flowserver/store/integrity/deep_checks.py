@@ -15,7 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.base.json_values import load_json_object, load_stored_json
 from flowserver.language.parser import parse_stored
 from flowserver.machine.deliveries.destinations import read_destination
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.machine.schedules.timing import read_timing
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.history import events_of

@@ -6,8 +6,8 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
+from flowserver.machine.invocations.destination_documents import LATEST, destination_document
 from flowserver.machine.invocations.lifecycle import InvocationMessage, advance_invocation
-from flowserver.machine.invocations.results import LATEST, destination_document
 from flowserver.store.invocations.rows import InvocationRow, save_invocations
 from flowserver.store.queues.deliveries import NewDelivery, insert_deliveries
 

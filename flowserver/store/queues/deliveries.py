@@ -17,8 +17,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, Subquery, bindparam, delete, distinct, func, not_, select, true, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from flowserver.machine.deliveries.notifications import Notification, Published
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat, Notification, Published
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_all

@@ -5,7 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, or_, select, update
 
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.schema.queue_tables import subscriptions, topics
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import rows_with_texts

@@ -12,8 +12,8 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, BatchContext
+from flowserver.engine.commit.batch_items import Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.items import Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,

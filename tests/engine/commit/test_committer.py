@@ -17,10 +17,10 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import committer as module
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.commit.committer import Committer, WriterCrashed
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import FairQueue
-from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node

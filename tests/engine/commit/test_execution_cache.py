@@ -11,8 +11,8 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import execution_cache
 from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.items import Envelope
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowserver.engine.commit.batch_items import Envelope, Item, Write
 from flowserver.engine.commit.fair_queue import BATCH_MAX, CONTINUING_STEPS, DIVIDED_MIN, SHARED_BATCHES, FairQueue
-from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.machine.messages import Continue, Start, Stop, TimerFired
 from flowserver.store.executions.new_executions import NewExecution
 

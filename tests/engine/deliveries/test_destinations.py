@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes

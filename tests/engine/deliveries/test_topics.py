@@ -13,7 +13,8 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled, TopicNotExist
 from flowserver.base.limits import Limits
 from flowserver.engine.deliveries.publishing import NewTopicMessage
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes

@@ -14,7 +14,8 @@ from flowserver.invokers import remote_destinations
 from flowserver.invokers.invocation import Failed
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import QueueAddress
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.queues.deliveries import Delivery
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.schema.tables import secrets

@@ -10,8 +10,7 @@ from sqlalchemy import delete, update
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX
-from flowserver.engine.functions.caller import Caller
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node

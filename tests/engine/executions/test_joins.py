@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.batch import Batch
-from flowserver.engine.commit.items import Envelope, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Continue, Failure, Message, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status

@@ -17,11 +17,11 @@ from flowserver.engine.commit import committer, scope_loading
 from flowserver.engine.commit import crash_loop_guard as marking
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.batch_items import Envelope, Item, ReceiptKind, Write
 from flowserver.engine.commit.committer import Committer, all_of
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import FairQueue
-from flowserver.engine.commit.items import Envelope, Item, ReceiptKind, Write
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
 from flowserver.store.cluster.nodes import register_node, remove_node

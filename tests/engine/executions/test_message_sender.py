@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from flowserver.machine.deliveries.retry_strategies import ContentFormat
+from flowserver.machine.deliveries.notifications import ContentFormat
 from flowserver.machine.events import EventType
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.items import Envelope, Receipt
+from flowserver.engine.commit.batch_items import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, select, text, update
 from flowserver.base.errors import ExecutionNotExists, ExecutionNotRedrivable, TaskAlreadyCompleted
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
-from flowserver.engine.commit import redriving
-from flowserver.engine.commit.items import Receipt
+from flowserver.engine.commit import batch_redrives
+from flowserver.engine.commit.batch_items import Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
@@ -388,7 +388,7 @@ async def test_a_conflict_with_another_node_is_retried(node: Node, shop: Shop, m
         return prepare_redrive(connection, *arguments)
 
     await failed(node, PAY)
-    monkeypatch.setattr(redriving, "prepare_redrive", prepare)
+    monkeypatch.setattr(batch_redrives, "prepare_redrive", prepare)
     assert (await redrive(node)).redrive_count == 1
 
 

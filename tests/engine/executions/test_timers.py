@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from sqlalchemy import delete, insert, select
 
-from flowserver.engine.commit.items import Envelope, Receipt
+from flowserver.engine.commit.batch_items import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.schema.tables import execution_documents, scopes

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from flowserver.base.errors import ExecutionNotRedrivable
 from flowserver.base.limits import Limits
-from flowserver.engine.commit import redriving
+from flowserver.engine.commit import batch_redrives
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.machine.step_counts import Iterations
@@ -274,7 +274,7 @@ async def test_a_redrive_that_cannot_be_made_undoes_no_report_of_the_same_batch(
     await waits(node)
     await node.reached("f", "e", EventType.TASK_SUBMITTED, "ask")
     [task] = (await node.operations.tasks.list_waiting(None, older_than_seconds=0, next_token=None, limit=None)).items
-    monkeypatch.setattr(redriving, "prepare_redrive", prepare)
+    monkeypatch.setattr(batch_redrives, "prepare_redrive", prepare)
     gate = Gate()
     gated = asyncio.create_task(node.engine.committer.write(gate))
     await gate.reached.wait()

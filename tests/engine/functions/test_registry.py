@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.reader import Reader
 from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure
 from flowserver.store.functions import delete_function, find_function, put_function

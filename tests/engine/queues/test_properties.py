@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from flowserver.store.queues.message_writes import Delete, Hide, NewQueueMessage, QueueWrite, Send, Take, apply_writes
 from flowserver.store.queues.messages import (
     Counts,
     Receipt,
@@ -30,7 +31,6 @@ from flowserver.store.queues.messages import (
     scan_queue,
 )
 from flowserver.store.queues.queues import delete_queue, insert_queue
-from flowserver.store.queues.writes import Delete, Hide, NewQueueMessage, QueueWrite, Send, Take, apply_writes
 from flowserver.store.sql.database import Database
 from tests.store.queue_rows import queue_row
 from tests.support.stateful import walk

@@ -14,8 +14,8 @@ from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrot
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import GROUP_MAX
 from flowserver.operations.queues import QueueAttributes
+from flowserver.store.queues.message_writes import NewQueueMessage, QueueWrite, apply_writes
 from flowserver.store.queues.messages import QueueMessage, Receipt, scan_queue
-from flowserver.store.queues.writes import NewQueueMessage, QueueWrite, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node

@@ -8,12 +8,12 @@ import pytest
 from flowserver.base.errors import InvalidArgument, QueueNotExist
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.invokers import remote_destinations
-from flowserver.machine.deliveries.retry_strategies import ContentFormat
+from flowserver.machine.deliveries.notifications import ContentFormat
 from flowserver.machine.events import EventType
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
-from flowserver.store.queues.writes import NewQueueMessage
+from flowserver.store.queues.message_writes import NewQueueMessage
 from tests.engine.delivering import attempted, deliver, settled
 from tests.engine.nodes import running_node, take_for_dead
 from tests.support.nats_server import NatsServer

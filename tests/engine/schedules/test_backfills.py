@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.engine.commit.slow_reads import SlowReads
+from flowserver.engine.reads.slow_reads import SlowReads
 from flowserver.machine.schedules.counting import count_instants
 from flowserver.machine.schedules.timing import Timing
 from flowserver.operations import schedules as module

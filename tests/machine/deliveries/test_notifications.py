@@ -10,8 +10,7 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowserver.machine.deliveries.notifications import Notification, Published, content_of, headers_of
-from flowserver.machine.deliveries.retry_strategies import ContentFormat
+from flowserver.machine.deliveries.notifications import ContentFormat, Notification, Published, content_of, headers_of
 
 PUBLISHED = Published("news", "shop", "0190AB", '{"值": "<&>"}', "red", 1_767_225_600_123)
 MD5 = hashlib.md5(PUBLISHED.body.encode()).hexdigest().upper()

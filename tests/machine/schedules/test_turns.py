@@ -5,7 +5,7 @@ from datetime import UTC
 import pytest
 from msgspec.structs import replace
 
-from flowserver.machine.schedules.names import execution_name
+from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.refused_starts import BACKOFF_MS, TRIES_MAX, refused
 from flowserver.machine.schedules.state import Action, Backfill, Kind, Memory, Overlap, Refusal, Run, Schedule
 from flowserver.machine.schedules.timing import Every, read_timing

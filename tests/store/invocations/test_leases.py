@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 
 from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, Dequeued, StopAsked
 from flowserver.store.cluster.nodes import register_node
-from flowserver.store.invocations.callbacks import clear_invocation_callbacks, invocations_with_callback_due
+from flowserver.store.invocations.due_callbacks import clear_invocation_callbacks, invocations_with_callback_due
 from flowserver.store.invocations.leases import (
     invocations_of_node,
     next_pause_end,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, delete, insert, text, update
 
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.queues.deliveries import (
     Delivery,
     NewDelivery,

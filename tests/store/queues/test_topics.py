@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.deliveries.notifications import ContentFormat
+from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.queues.topics import (
     SubscriptionRow,
     TopicRow,

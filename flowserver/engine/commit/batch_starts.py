@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
+from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
 from flowserver.store.executions.loading import StoredExecution

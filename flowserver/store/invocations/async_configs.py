@@ -1,4 +1,4 @@
-"""Configurations of asynchronous invocations, stored as clients sent them; `settings` reads their meaning.
+"""Configurations of asynchronous invocations, stored as clients sent them; `async_settings` reads their meaning.
 
 A function may have one configuration for each qualifier, including "".
 """

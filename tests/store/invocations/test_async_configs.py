@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sqlalchemy import update
 
-from flowserver.store.invocations.configs import (
+from flowserver.store.invocations.async_configs import (
     AsyncConfigRow,
     delete_async_config,
     find_async_config,

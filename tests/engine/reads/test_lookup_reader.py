@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.reader import QUESTIONS_MAX, Question, Reader
+from flowserver.engine.reads.lookup_reader import QUESTIONS_MAX, Question, Reader
 from flowserver.store.sql.database import READERS_MAX, Database
 from tests.engine.held_threads import Gate
 from tests.support.postgres import cut_sessions

@@ -7,8 +7,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.batch_items import Receipt, ReceiptKind
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
-from flowserver.engine.commit.items import Receipt, ReceiptKind
 from flowserver.machine.messages import Message, Redrive
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.redriving import RedriveRequest, prepare_redrive
