@@ -9,10 +9,10 @@ from typing import Final
 from sqlalchemy import Connection
 
 from flowserver.engine.engine import Engine
-from flowserver.language.graph import Flow, Pattern, TaskStep
+from flowserver.language.graph import Flow, FlowTarget, Pattern, Step, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
-from flowserver.operations.sub_flows import child_of
+from flowserver.operations.sub_flows import child_by_id, child_of, last_failure, last_wait
 from flowserver.store.definition_cache import DefinitionCache, DefinitionUnusable
 from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
 from flowserver.store.executions.rows import ExecutionRow
@@ -56,7 +56,7 @@ class CurrentStep:
     attempts: int
     """Calls of a task that were made so far."""
     child: str | None = None
-    """FLOW/NAME of the execution of a sub-flow that it waits for."""
+    """FLOW/NAME of the execution of a sub-flow that it waits for, or by which it has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,33 @@ def _current(connection: Connection, flow: Flow, row: ExecutionRow, scope: Scope
         time_of(connection, row.execution_id, began) if began else row.started_at,
         scope.wake_at,
         scope.attempt,
-        child_of(connection, row.execution_id, scope.last_event_id) if scope.wait is WaitKind.CHILD else None,
+        _child(connection, flow, row, scope, path),
     )
 
 
+def _child(connection: Connection, flow: Flow, row: ExecutionRow, scope: Scope, path: str) -> str | None:
+    step = _step_of(flow, scope)
+    if not isinstance(step, TaskStep) or not isinstance(step.target, FlowTarget):
+        return None
+    event_id, wait_id = scope.last_event_id, scope.wait_id
+    if row.status is not Status.RUNNING:
+        is_certain = row.status is Status.FAILED or "[" not in path  # else several steps of that name have failed
+        if not scope.has_failed or not is_certain:
+            return None
+        event_id = last_failure(connection, row.execution_id, step.name, scope.entered_event_id)
+        wait_id = last_wait(connection, row.execution_id)
+    elif scope.wait not in (WaitKind.CHILD, WaitKind.REDRIVE):
+        return None
+    child = child_of(connection, row.execution_id, event_id)
+    return child or child_by_id(connection, row.execution_id, scope.scope_id, wait_id)
+
+
+def _step_of(flow: Flow, scope: Scope) -> Step | None:
+    return next(iter(flow.lists[scope.list_id].steps[scope.step_index : scope.step_index + 1]), None)
+
+
 def _standing(flow: Flow, scope: Scope) -> Standing:
-    step = next(iter(flow.lists[scope.list_id].steps[scope.step_index : scope.step_index + 1]), None)
+    step = _step_of(flow, scope)
     match scope.wait:
         case WaitKind.TIMER:
             return Standing.RETRYING if isinstance(step, TaskStep) else Standing.WAITING

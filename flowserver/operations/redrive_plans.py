@@ -136,7 +136,10 @@ def _load(connection: Connection, stored: StoredExecution, limits: Limits, token
     load_scopes(connection, [stored], broken)
     if not execution.waiting_steps:
         children = waiting_children(connection, execution)
-        return f"it is running; redrive {', '.join(children)}, which it waits for" if children else "it is running"
+        if not children:
+            return "it is running"
+        command = f"flowserver executions redrive {children[0]}"
+        return f"it is running; redrive {', '.join(children)}, which it waits for ({command})"
     return broken.get(execution.execution_id) or why_not_waiting(execution, limits)
 
 
@@ -146,7 +149,12 @@ def _why_ended(connection: Connection, stored: StoredExecution, tokens: TaskToke
     if execution.callback_token is None or execution.status is Status.SUCCEEDED or stored.unreadable is not None:
         return None
     caller = caller_of(connection, execution.callback_token, tokens)
-    return None if caller is None else f"it has reported its end to {caller}; redrive that"
+    if caller is None:
+        return None
+    path = f"{caller.flow_name}/{caller.name}"
+    if caller.status is Status.SUCCEEDED or (caller.is_running and not caller.waiting_steps):
+        return f"it has reported its end to {path}, which {'goes on' if caller.is_running else 'has succeeded'}"
+    return f"it has reported its end to {path}; redrive that (flowserver executions redrive {path})"
 
 
 def _request(connection: Connection, stored: StoredExecution, flow: FlowRow, wish: RedriveWish) -> RedriveRequest:

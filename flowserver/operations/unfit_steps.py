@@ -32,5 +32,6 @@ def _advice(path: str, new: Flow) -> str:
     near = get_close_matches(name, sorted(names), n=1)
     begin = path.replace("[", ".").split(".")[0]
     advice = [f"which has {near[0]}"] if near else []
-    advice += [f"to run {begin} again as a whole, go back to it with `from`"] if begin in new.root.position else []
+    if begin in new.root.position:
+        advice.append(f"to run {begin} again as a whole, go back to it with `from` (--from {begin})")
     return "".join(f", {each}" if each.startswith("which") else f"; {each}" for each in advice)

@@ -35,6 +35,7 @@ def test_aborted_iterations_are_one_line() -> None:
 
 def test_the_execution_of_a_sub_flow_is_named() -> None:
     assert "waiting for sub flow pay/p" in _described(CurrentStep("ship", "WaitingForSubFlow", child="pay/p"), count=1)
+    assert "failed, sub-flow pay/p" in _described(CurrentStep("ship", "Failed", child="pay/p"), count=1)
 
 
 def test_a_step_that_has_succeeded_shows_no_error_and_the_time_of_its_last_run() -> None:

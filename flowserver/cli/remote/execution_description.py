@@ -73,7 +73,10 @@ def _at(execution: Execution, steps: Sequence[CurrentStep], now: datetime) -> st
 
 
 def _doing(step: CurrentStep) -> str:
-    return f"{_words(step.status)} {step.child}" if step.child else _words(step.status)
+    words = _words(step.status)
+    if step.child is None:
+        return words
+    return f"{words} {step.child}" if step.status == "WaitingForSubFlow" else f"{words}, sub-flow {step.child}"
 
 
 def _words(status: str) -> str:

@@ -44,7 +44,7 @@ def _columns(table: Any, names: Sequence[str]) -> list[Any]:
     return [table.c[name] for name in names]
 
 
-_LIVE_COLUMNS = _columns(scopes, (*_PLACE, "last_event_id", "wait", "wake_at"))
+_LIVE_COLUMNS = _columns(scopes, (*_PLACE, "last_event_id", "wait", "wait_id", "wake_at"))
 _KEPT_COLUMNS = _columns(kept_scopes, (*_PLACE, "has_failed"))
 _LIVE = select(*_LIVE_COLUMNS).where(scopes.c.execution_id == bindparam("b_id")).order_by(scopes.c.scope_id)
 _KEPT = select(*_KEPT_COLUMNS).where(kept_scopes.c.execution_id == bindparam("b_id")).order_by(kept_scopes.c.scope_id)
@@ -61,6 +61,7 @@ _TIME = (
 def _live_scope(row: Any) -> Scope:
     scope = _scope(row)
     scope.last_event_id, scope.wait, scope.wake_at = row.last_event_id, WaitKind(row.wait), row.wake_at
+    scope.wait_id = row.wait_id
     return scope
 
 

@@ -207,6 +207,14 @@ _FIND_STATUSES = select(executions.c.execution_id, executions.c.status, executio
 )
 
 
+def find_paths(connection: Connection, execution_ids: list[str]) -> dict[str, str]:
+    """FLOW/NAME of those of these executions that exist, by id."""
+    ids = {"ids": texts(connection, execution_ids)}
+    query = select(executions.c.execution_id, executions.c.flow_name, executions.c.name)
+    rows = connection.execute(query.where(among(executions.c.execution_id, bindparam("ids"))), ids)
+    return {row.execution_id: f"{row.flow_name}/{row.name}" for row in rows}
+
+
 def is_running(connection: Connection, execution_id: str) -> bool:
     """Whether the execution runs, parked or not; False if no execution has the id."""
     rows = fetch_rows(connection, _FIND_STATE, {"b_id": execution_id})

@@ -127,10 +127,29 @@ async def test_a_refusal_names_the_execution_to_redrive_instead(client: httpx.As
         (step,) = (await client.get("/v1/flows/shop/executions/s?currentSteps=true")).json()["currentSteps"]
     assert (step["status"], step["child"]) == ("WaitingForSubFlow", child)
     running = await client.post("/v1/flows/shop/executions/s/redrive")
-    assert f"it is running; redrive {child}, which it waits for" in running.text
+    command = f"flowserver executions redrive {child}"
+    assert f"it is running; redrive {child}, which it waits for ({command})" in running.text
     await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/stop")
+    parent = (await client.get("/v1/flows/shop/executions/s?wait=60&currentSteps=true")).json()
+    shown = [(each["status"], each["child"]) for each in parent["currentSteps"]]
+    assert (parent["status"], shown) == ("Failed", [("Failed", child)])
     ended = await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/redrive")
-    assert "it has reported its end to shop/s; redrive that" in ended.text
+    assert "it has reported its end to shop/s; redrive that (flowserver executions redrive shop/s)" in ended.text
+
+
+async def test_the_sub_flow_by_which_a_step_failed_is_shown(client: httpx.AsyncClient) -> None:
+    await client.put("/v1/flows/pay", json={"definition": f"{PASS}  - {{type: fail, name: f, error: E1}}\n"})
+    sub = "{type: task, name: sub, resourceArn: 'acs:fnf:::flow/pay', pattern: sync}"
+    shop = {"definition": f"version: v1\ntype: flow\nsteps: [{sub}]\n", "onRetriesExhausted": "waitForRedrive"}
+    await client.put("/v1/flows/shop", json=shop)
+    await client.post("/v1/flows/shop/executions", json={"name": "s"})
+    while not (await client.get("/v1/executions?waitingForRedrive=true")).json()["executions"]:
+        await client.get("/v1/flows/shop/executions/s?wait=1")
+    (child,) = (await client.get("/v1/flows/pay/executions")).json()["executions"]
+    for status in ("WaitingForRedrive", "Failed"):
+        (step,) = (await client.get("/v1/flows/shop/executions/s?currentSteps=true")).json()["currentSteps"]
+        assert (step["status"], step["child"]) == (status, f"pay/{child['name']}")
+        await client.post("/v1/flows/shop/executions/s/stop")
 
 
 async def test_iterations_that_do_not_fit_are_one_reason(client: httpx.AsyncClient) -> None:
@@ -152,7 +171,7 @@ steps:
     planned = (await client.post("/v1/flows/many/executions/m/redrive", json=body)).json()
     assert planned["reasons"] == [
         "step priceEach[].price (3 iterations) is not in the definition, which has prize; "
-        "to run priceEach again as a whole, go back to it with `from`"
+        "to run priceEach again as a whole, go back to it with `from` (--from priceEach)"
     ]
     body["from"] = "priceEach"
     planned = (await client.post("/v1/flows/many/executions/m/redrive", json=body)).json()

@@ -172,7 +172,10 @@ class CurrentStep(Resource):
     ]
     attempts: Annotated[int, Field(description="Calls that were made so far; 0 if it is no task.")]
     child: Annotated[
-        str | None, Field(description="Of a step that waits for a sub-flow: that execution, written `flow/name`.")
+        str | None,
+        Field(
+            description="Of a step that waits for a sub-flow, or failed by one: that execution, written `flow/name`."
+        ),
     ]
 
     @classmethod
