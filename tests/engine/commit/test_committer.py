@@ -328,12 +328,12 @@ async def test_a_batch_that_cannot_be_committed_is_divided(
 
 
 async def test_a_commit_that_succeeded_but_reported_failure_is_recognized(committer: Committer, fragile: Any) -> None:
-    """The answer to COMMIT is lost. The retry finds the rows and parks nothing."""
+    """The answer to COMMIT is lost. The retry finds the rows, parks nothing, and gives the first try's receipts."""
     fragile.lose_answer_of(select(executions))
     tasks = await queue(committer.submit(sure(start("a"))), committer.submit(start("b")))
     receipts = [await task for task in tasks]
-    assert [receipt.kind for receipt in receipts] == [ReceiptKind.EXISTS, ReceiptKind.EXISTS]
-    assert [receipt.existing for receipt in receipts] == [("id-a", Status.RUNNING), ("id-b", Status.RUNNING)]
+    assert [receipt.kind for receipt in receipts] == [ReceiptKind.APPLIED, ReceiptKind.APPLIED]
+    assert [receipt.started and receipt.started.name for receipt in receipts] == ["a", "b"]
     with fragile.read() as connection:
         parked = connection.execute(select(executions.c.parked_error)).scalars()
         assert list(parked) == [None, None]
