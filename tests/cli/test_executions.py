@@ -42,12 +42,17 @@ def test_restarted_or_parked_again(run, started):
     assert refused.exit_code == 5
     assert one_line(refused) == "flowserver: execution e of flow f is not parked (ExecutionNotParked)"
     change(parked_error="a bug")
+    redriven = run("executions", "redrive", "f/e", "--server", server.url)
+    assert redriven.exit_code == 5
+    assert one_line(redriven).endswith("; it is parked: flowserver executions restart f/e")
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (0, "restarted f/e\n")
     change(parked_error="a bug", definition_id="gone")
     again = run(*arguments)
     assert again.exit_code == 1
     assert one_line(again).startswith("flowserver: f/e is parked again: DefinitionUnusable: definition gone is gone")
+    assert run("executions", "stop", "f/e", "--server", server.url).exit_code == 0
+    assert one_line(run(*arguments)).endswith("; redrive it: flowserver executions redrive f/e")
 
 
 def test_a_parked_execution_is_watched_aloud(run, started, monkeypatch):

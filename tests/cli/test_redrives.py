@@ -219,6 +219,10 @@ def test_what_waits_for_a_redrive_is_drawn():
         with drawing.console.capture() as text:
             drawing.console.print(drawing.draw())
         shown.append(text.get())
+    progress.parked = "a bug"
+    with drawing.console.capture() as text:
+        drawing.console.print(drawing.draw())
+    assert "  Once that is repaired: flowserver executions restart o/x\n" in text.get()
     hint = "  1 step waits for a redrive: ship: FC.Unknown\n  Go on: flowserver executions redrive o/x\n"
     assert [hint in each for each in shown] == [False, False, True, False]
     (step,) = progress.steps()

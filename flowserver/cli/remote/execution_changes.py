@@ -22,6 +22,7 @@ def change_all(
     changed: list[Execution] = []
     refusal: Refused | CommandFailed | None = None
     for flow, name in chosen:
+        session.asked_flow, session.asked_name = flow, name
         try:
             changed.append(change(flow, name))
         except (Refused, CommandFailed) as error:

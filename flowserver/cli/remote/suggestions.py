@@ -23,10 +23,26 @@ def suggestion(session: Session, error: ClientError) -> str:
         return ""
     if error.code == "ExecutionAlreadyExists":
         return f"; how it ended: flowserver watch {session.asked_flow}/{session.asked_name}"
+    if error.code in ("ExecutionNotParked", "ExecutionNotRedrivable"):
+        return _way_on(session, is_redrive=error.code == "ExecutionNotRedrivable")
     if error.code not in _NAMES:
         return ""
     wanted, names = _NAMES[error.code](session)
     return did_you_mean(wanted, names)
+
+
+def _way_on(session: Session, *, is_redrive: bool) -> str:
+    """The other command that lets an execution go on, if that is the one that it needs."""
+    path = f"{session.asked_flow}/{session.asked_name}"
+    try:
+        found = session.client.get_execution(session.asked_flow or "", session.asked_name or "")
+    except ClientError:
+        return ""
+    if is_redrive and found.parked_error is not None:
+        return f"; it is parked: flowserver executions restart {path}"
+    if not is_redrive and (found.waiting_steps or (found.ended and not found.succeeded)):
+        return f"; redrive it: flowserver executions redrive {path}"
+    return ""
 
 
 def step_suggestion(session: Session, flow: str, name: str, step: str | None) -> str:
