@@ -8,7 +8,7 @@ from typing import Final
 
 from flowserver.base.lazy_import import load
 from flowserver.cli.remote.session import Session
-from flowserver.client.errors import ClientError, Refused
+from flowserver.client.errors import ClientError, Conflict, Refused
 from flowserver.machine.event_paths import is_path
 
 _STEP_NAMES: Final = "flowserver.cli.yaml_text:step_names"
@@ -23,8 +23,8 @@ def suggestion(session: Session, error: ClientError) -> str:
         return ""
     if error.code == "ExecutionAlreadyExists":
         return f"; how it ended: flowserver watch {session.asked_flow}/{session.asked_name}"
-    if error.code in ("ExecutionNotParked", "ExecutionNotRedrivable"):
-        return _way_on(session, is_redrive=error.code == "ExecutionNotRedrivable")
+    if session.command.endswith(("executions redrive", "executions restart")) and isinstance(error, Conflict):
+        return _way_on(session, is_redrive=session.command.endswith("redrive"))
     if error.code not in _NAMES:
         return ""
     wanted, names = _NAMES[error.code](session)
@@ -32,7 +32,7 @@ def suggestion(session: Session, error: ClientError) -> str:
 
 
 def _way_on(session: Session, *, is_redrive: bool) -> str:
-    """The other command that lets an execution go on, if that is the one that it needs."""
+    """The other command that lets an execution go on, if it needs that."""
     path = f"{session.asked_flow}/{session.asked_name}"
     try:
         found = session.client.get_execution(session.asked_flow or "", session.asked_name or "")
