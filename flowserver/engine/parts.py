@@ -30,6 +30,7 @@ from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.recovery import TaskRecovery
 from flowserver.engine.executions.retention import ExecutionRetention
 from flowserver.engine.executions.starting import Starter
+from flowserver.engine.executions.step_calls import StepCalls
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
@@ -133,9 +134,8 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.starter = Starter(context)
         submitter = InvocationSubmitter(self.invocations, limits)
         sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
-        self.dispatcher = Dispatcher(
-            context, invoker, self.registry, self.starter, sender, submitter, self.slots, self.hooks
-        )
+        self.step_calls = StepCalls(context, invoker, self.registry, self.starter, sender, submitter, self.hooks)
+        self.dispatcher = Dispatcher(context, self.registry, self.slots, self.step_calls)
         self.timers = StepTimers(context, self.metrics.woke)
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
         self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)

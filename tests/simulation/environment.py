@@ -18,6 +18,7 @@ from flowserver.engine.commit.batch_items import Envelope, Receipt
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter
+from flowserver.engine.executions.step_calls import StepCalls
 from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.language.graph import Pattern
 from flowserver.machine.commands import Caller, InvokeTask
@@ -131,7 +132,8 @@ class Environment:
         asking, unused = cast(Any, _StepwiseCommitter()), cast(Any, None)
         context = EngineContext(unused, asking, unused, lease, unused, self._tokens, self._clock, self._limits)
         slots = CallSlots(self._limits, lambda: 1)
-        return Dispatcher(context, unused, unused, _UncountedStarter(context), unused, unused, slots, unused)
+        made = StepCalls(context, unused, unused, _UncountedStarter(context), unused, unused, unused)
+        return Dispatcher(context, unused, slots, made)
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> InboxItem:
         """A call that the node makes, and its outcome."""

@@ -69,7 +69,7 @@ async def test_a_function_that_fails_often_writes_a_few_lines(
     functions.scripts["shop/pay"] = lambda call: call.fail("Busy")
     retry = f"retry: [{{errors: [Busy], intervalSeconds: 0, maxAttempts: {2 * LINES_PER_KEY}}}]"
     await node.create_flow("order", f"{PAY[:-1]}, {retry}}}")
-    node.engine.dispatcher._failures._now = lambda: 0.0
+    node.engine.step_calls._failures._now = lambda: 0.0
     with caplog.at_level(logging.INFO):
         await node.start("order", "e")
         await node.end_of("order", "e")

@@ -1,0 +1,193 @@
+"""The calls of task steps, one kind for each kind of target: functions, sub-flows, queues, topics and actions."""
+
+import logging
+from typing import NamedTuple
+
+from flowserver.base.clock import format_instant
+from flowserver.base.derived_ids import child_execution_id
+from flowserver.base.errors import FlowServerError
+from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.limited_log import LimitedLog
+from flowserver.base.names import check_execution_name
+from flowserver.base.request_ids import call_request_id
+from flowserver.engine.commit.outage_retry import retry_until_available
+from flowserver.engine.context import EngineContext
+from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
+from flowserver.engine.executions.message_sender import MessageSender
+from flowserver.engine.executions.starting import Started, Starter
+from flowserver.engine.functions.registry import FunctionRegistry, Lookup
+from flowserver.invokers.hooks import Hooks
+from flowserver.invokers.invocation import Invocation, Invoker, Replied
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
+from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID, QUALIFIER
+from flowserver.machine.commands import Caller, InvokeTask
+from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.service_params import child_input
+from flowserver.store.executions.new_executions import NewExecution
+
+log = logging.getLogger(__name__)
+
+
+class TaskResult(NamedTuple):
+    """What a call has come to, and the request id under which it is in the logs, "" if none was made."""
+
+    result: Result
+    request_id: str = ""
+
+
+class StepCalls:
+    """Makes calls. Knows nothing of slots, and of other calls."""
+
+    def __init__(
+        self,
+        context: EngineContext,
+        invoker: Invoker,
+        registry: FunctionRegistry,
+        starter: Starter,
+        sender: MessageSender,
+        submitter: InvocationSubmitter,
+        hooks: Hooks,
+    ) -> None:
+        self._clock = context.clock
+        self._limits = context.limits
+        self._invoker = invoker
+        self._registry = registry
+        self._starter = starter
+        self._sender = sender
+        self._submitter = submitter
+        self._hooks = hooks
+        self._failures = LimitedLog(log)
+
+    async def make(self, caller: Caller, command: InvokeTask) -> TaskResult:
+        """Make the call, and return its result, which is a Failure if the server itself fails."""
+        try:
+            outcome = await self._make(caller, command)
+        except Exception as error:  # without a result the step would wait for ever
+            known = call_request_id(command.idempotency_key, command.attempt)
+            log.exception("the call %s failed inside the server; its request id is %s", command.idempotency_key, known)
+            cause = f"the server failed to make the call: {type(error).__name__}"
+            return TaskResult(Failure("FnF.RuntimeError", cause), known)
+        if outcome.request_id and isinstance(outcome.result, Failure):
+            self._log_failure(caller, command, outcome.result, outcome.request_id)
+        return outcome
+
+    async def _make(self, caller: Caller, command: InvokeTask) -> TaskResult:
+        match command.target:
+            case FunctionTarget() as target if command.asynchronous:
+                return TaskResult(await self._submitter.submit(caller, command, target), command.submission_request_id)
+            case FunctionTarget(_, service, qualifier, function):
+                return await self._invoke(caller, command, service, qualifier, function, command.input)
+            case FlowTarget(_, flow_name):
+                return TaskResult(
+                    await retry_until_available(lambda: self._start_child(caller, command, flow_name, "FnF"))
+                )
+            case QueueTarget() | TopicTarget() as target:
+                return TaskResult(await self._sender.send(target, command))
+            case ActionTarget(_, "fnf", _):
+                name = str((command.params or {}).get(FLOW_NAME))
+                return TaskResult(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
+            case ActionTarget(_, service, api):
+                return await self._call_action(caller, command, service, api)
+
+    async def _invoke(
+        self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
+    ) -> TaskResult:
+        endpoint = await self._endpoint(service, qualifier, function)
+        if isinstance(endpoint, Failure):
+            return TaskResult(endpoint)
+        request_id = call_request_id(command.idempotency_key, command.attempt)
+        if not self._hooks.is_initialized(endpoint):
+            failure = await self._hooks.initialize(endpoint, request_id)
+            if failure is not None:
+                return TaskResult(failure, request_id)
+        invocation_id = (command.params or {}).get(INVOCATION_ID)
+        invocation = Invocation(
+            service=service,
+            qualifier=qualifier,
+            function=function,
+            event=dump_json(event),
+            invocation_id=None if invocation_id is None else str(invocation_id),
+            idempotency_key=command.idempotency_key,
+            attempt=command.attempt,
+            timeout_ms=self._time_left_ms(command.deadline_at),
+            flow_name=caller.flow_name,
+            execution_name=caller.execution_name,
+            step_name=command.step_name,
+            request_id=request_id,
+        )
+        reply = await self._invoker.invoke(invocation, endpoint)
+        if isinstance(reply, Replied):
+            return TaskResult(Success(reply.output), reply.request_id)
+        return TaskResult(Failure(reply.error, reply.cause), reply.request_id or request_id)
+
+    async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
+        known = self._registry.cached(service, qualifier, function)
+        if known is not None:
+            return known
+        return await retry_until_available(lambda: self._registry.find(service, qualifier, function))
+
+    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> TaskResult:
+        """Call another product's API: the function that the operator has registered in its place."""
+        outcome = await self._invoke(caller, command, service, "", api, command.params or {})
+        result, request_id = outcome
+        if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
+            return outcome
+        return TaskResult(Failure(f"{service}.{result.error}", result.cause), request_id)
+
+    async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
+        """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
+        child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
+        params = command.params or {}
+        name, qualifier = params.get(EXECUTION_NAME), params.get(QUALIFIER)
+        request = NewExecution(
+            flow_name=flow_name,
+            execution_id=child_id,
+            name=child_id if name is None else str(name),
+            input_text=child_input(params, command.input),
+            callback_token=command.token if command.pattern is Pattern.SYNC else None,
+            qualifier=None if qualifier is None else str(qualifier),
+        )
+        try:
+            if name is not None:
+                check_execution_name(request.name)
+            started = await self._starter.start(request, by_step=True)
+        except FlowServerError as error:
+            return Failure.of(error, prefix)
+        if command.pattern is Pattern.SYNC and started.execution_id != child_id:
+            cause = f"an execution named {request.name} already runs; a sync step needs one of its own"
+            return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
+        return Success(self._start_reply(request, started))
+
+    def _start_reply(self, request: NewExecution, started: Started) -> JsonObject:
+        return {
+            "RequestId": request.execution_id,
+            "FlowName": started.flow.name,
+            "FlowDefinition": started.flow.definition,
+            "Name": request.name,
+            "Input": request.input_text,
+            "Output": "",
+            "Status": "Running",
+            "StartedTime": format_instant(self._clock.now_ms()),
+            "StoppedTime": "",
+        }
+
+    def _log_failure(self, caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
+        """Log a call that failed, without its cause, which the history has and may hold what the function answered."""
+        target = command.target.action if isinstance(command.target, ActionTarget) else command.target.arn
+        self._failures.write(
+            logging.INFO,
+            target,
+            "the call of %s failed with %s: request id %s, flow %s, execution %s, step %s, attempt %d",
+            target,
+            failure.error,
+            request_id,
+            caller.flow_name,
+            caller.execution_name,
+            command.step_name,
+            command.attempt,
+        )
+
+    def _time_left_ms(self, deadline_at: int | None) -> int:
+        if deadline_at is None:
+            return self._limits.function_seconds_max * 1000
+        return max(deadline_at - self._clock.now_ms(), 1)
