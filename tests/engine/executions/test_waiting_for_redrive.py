@@ -113,7 +113,13 @@ async def test_it_is_redriven_with_another_definition_while_it_waits(node: Node,
     other = LOOP.replace("functions/pay", "functions/label")
     new = f"- {{type: parallel, name: new, branches: [{{steps: [{{type: pass, name: p}}]}}]}}\n{other}"
     await node.operations.flows.update("f", changed(new))
-    assert (await redrive(node, definition="current")).redrive_count == 1
+    del shop.functions.scripts["shop/label"]
+    row = await redrive(node, definition="current")
+    assert row.redrive_count == 1
+    found = await node.operations.current_steps.find(row)
+    assert {each.path for each in found.steps} == {"all[1].pay", "all[3].pay"}, "rows name lists of the new definition"
+    for _ in range(2):
+        (await shop.functions.next_call("shop/label")).reply({})
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
     assert shop.calls == {"pay": 4, "label": 2}
     assert (waiting_steps(node), left(node)) == (0, [0, 0, 0, 0, 0])
