@@ -251,6 +251,10 @@ class Step(Result, frozen=True):
     last: str
     began: str | None = None
     """When its last run began; None if the server does not tell."""
+    running: int = 0
+    """Entries that run."""
+    waiting: int = 0
+    """Of these, those that have failed and wait for a redrive."""
     attempts: int = 0
     redrives: int = 0
     error: str | None = None

@@ -2,7 +2,10 @@
 
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from flowserver.cli.remote.execution_description import described
+from flowserver.cli.remote.execution_states import state_of
 from flowserver.client.results import CurrentStep, Execution, Step
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,6 +39,17 @@ def test_aborted_iterations_are_one_line() -> None:
 def test_the_execution_of_a_sub_flow_is_named() -> None:
     assert "waiting for sub flow pay/p" in _described(CurrentStep("ship", "WaitingForSubFlow", child="pay/p"), count=1)
     assert "failed, sub-flow pay/p" in _described(CurrentStep("ship", "Failed", child="pay/p"), count=1)
+
+
+def test_statuses_are_those_of_the_api_with_what_is_waited_for() -> None:
+    execution = Execution("order", "e", "Running", EARLIER)
+    assert state_of(execution) == "Running"
+    assert state_of(replace(execution, waiting_steps=2)) == "Running; 2 steps wait for a redrive"
+    assert state_of(replace(execution, waiting_steps=1, parked_error="gone")) == "Running; parked"
+    steps = [Step(f"s{number}", "Running", EARLIER, EARLIER, running=2 - number, waiting=1) for number in range(2)]
+    text = _described(count=0, steps=tuple(steps))
+    assert "s0    Running; 1 step waits for a redrive" in text
+    assert "s1    Running; waits for a redrive " in text
 
 
 def test_a_step_that_has_succeeded_shows_no_error_and_the_time_of_its_last_run() -> None:

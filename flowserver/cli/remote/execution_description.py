@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from flowserver.base.folded_paths import folded
 from flowserver.cli.printable import json_text
-from flowserver.cli.remote.execution_states import state_of
+from flowserver.cli.remote.execution_states import state_of, with_waits
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted, redriven
 from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
@@ -39,7 +39,7 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
     if execution.current_steps:
         blocks.append(_at(execution, execution.current_steps, now))
     if steps:
-        rows = [[f"  {each.path}", each.status, _took(each, now), _notes(each)] for each in steps]
+        rows = [[f"  {each.path}", _state(each), _took(each, now), _notes(each)] for each in steps]
         blocks.append(aligned([["  STEP", "STATUS", "TOOK", ""], *rows]))
     blocks += [f"{name}:\n{_document(document)}" for name, document in documents if document is not None]
     return "\n".join(blocks)
@@ -92,6 +92,13 @@ def _version(execution: Execution) -> str:
     if execution.version is None:
         return ""
     return f"{execution.version} (by {execution.alias})" if execution.alias else str(execution.version)
+
+
+def _state(step: Step) -> str:
+    """Its status; a step outside of iterations, which has one entry that may wait, is not counted."""
+    if step.waiting == step.running == 1:
+        return f"{step.status}; waits for a redrive"
+    return with_waits(step.status, step.waiting)
 
 
 def _took(step: Step, now: datetime) -> str:

@@ -35,8 +35,14 @@ OfStatus = Annotated[
 
 
 def state_of(execution: Execution) -> str:
-    """Its status, and how many of its steps wait for a redrive: in lists and descriptions alike."""
-    waiting = execution.waiting_steps
+    """Its status, and that it is parked or how many of its steps wait for a redrive: in all tables alike."""
+    if execution.parked_error is not None:
+        return f"{execution.status}; parked"
+    return with_waits(execution.status, execution.waiting_steps or 0)
+
+
+def with_waits(status: str, waiting: int) -> str:
+    """A status, and how many steps wait for a redrive, if any."""
     if not waiting:
-        return execution.status
-    return f"{execution.status}; {waiting} {'step waits' if waiting == 1 else 'steps wait'} for a redrive"
+        return status
+    return f"{status}; {waiting} {'step waits' if waiting == 1 else 'steps wait'} for a redrive"

@@ -112,7 +112,7 @@ def list_executions(
     )
     columns: Columns[Execution] = {
         "EXECUTION": lambda one: one.path,
-        "STATUS": lambda one: "Parked" if one.parked_error else state_of(one),
+        "STATUS": state_of,
         "VERSION": lambda one: "" if one.version is None else str(one.version),
         "STARTED": lambda one: shown_instant(one.started_time, now),
         **({"ENDED": lambda one: shown_instant(one.stopped_time, now)} if ended_since or ended_until else {}),
