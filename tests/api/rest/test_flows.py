@@ -128,6 +128,7 @@ async def test_a_rejected_definition_is_answered_with_its_diagnostics(client: ht
         "severity": "error",
         "line": 4,
         "column": 11,
+        "target": None,
         "endLine": 4,
         "endColumn": 14,
     }
