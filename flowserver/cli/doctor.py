@@ -9,7 +9,7 @@ import typer
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.clock import Clock, SystemClock, format_instant
-from flowserver.cli.databases import open_ready_database, place_of
+from flowserver.cli.database_opening import open_ready_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import DatabaseUrl
 from flowserver.operations.function_names import WITHOUT_SERVICE

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from flowserver.base.clock import SystemClock, format_instant
-from flowserver.cli.databases import open_ready_database
+from flowserver.cli.database_opening import open_ready_database
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed

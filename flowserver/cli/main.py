@@ -13,8 +13,8 @@ from typer.exceptions import TyperException
 
 import flowserver
 from flowserver.base.lazy_import import load
-from flowserver.cli.conversions import converted_if_needed, without_needless_conversions
 from flowserver.cli.environment_variables import unknown_to_commands
+from flowserver.cli.option_conversions import converted_if_needed, without_needless_conversions
 from flowserver.cli.server_options import takes_choices
 
 

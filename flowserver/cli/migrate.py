@@ -2,7 +2,7 @@
 
 import typer
 
-from flowserver.cli.databases import bring_up_to_date, open_database, place_of
+from flowserver.cli.database_opening import bring_up_to_date, open_database, place_of
 from flowserver.cli.options import DatabaseUrl, read_settings
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flowserver.cli.databases import open_database, place_of
+from flowserver.cli.database_opening import open_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl, read_settings

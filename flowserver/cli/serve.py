@@ -10,11 +10,11 @@ from flowserver import __version__
 from flowserver.api.bounded_server import raise_file_limit
 from flowserver.api.keyless_access import is_loopback
 from flowserver.base.urls import base_url
-from flowserver.cli.databases import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
+from flowserver.cli.database_opening import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
+from flowserver.cli.one_process import serve_until_stopped
 from flowserver.cli.options import with_settings
-from flowserver.cli.process import serve_until_stopped
 from flowserver.cli.two_processes import serve_with_front
 from flowserver.concurrency.background_throttle import SWITCH_SECONDS
 from flowserver.server import create_app

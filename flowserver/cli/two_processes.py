@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 
 import uuid_utils
 
-from flowserver.api.faults import as_fault
+from flowserver.api.internal_faults import as_fault
 from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.process import QuietServer, end_once_lost, leave, server_config
+from flowserver.cli.one_process import QuietServer, end_once_lost, leave, server_config
 from flowserver.front.front import ACT, Front
 from flowserver.front.function_calls import DistantInvoker
 from flowserver.front.keys import handlers_of_keys

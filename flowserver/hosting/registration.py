@@ -7,9 +7,9 @@ from flowserver.base.urls import host_of
 from flowserver.client import AsyncClient
 from flowserver.client.calls import function_path
 from flowserver.client.errors import AddressInvalid, ClientError, Conflict, Refused, Unreachable
-from flowserver.hosting.app import INITIALIZE, PRE_STOP, bearer
 from flowserver.hosting.errors import KEY_WANTED, HostingConflict, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunction, HostedFunctions
+from flowserver.hosting.http_app import INITIALIZE, PRE_STOP, bearer
 from flowserver.hosting.logs import plain
 
 CONNECT_RETRIES: Final = 30

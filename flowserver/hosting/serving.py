@@ -20,10 +20,10 @@ from flowserver.api.connections import BoundedProtocol
 from flowserver.api.keyless_access import resolve
 from flowserver.base.limits import Limits
 from flowserver.base.urls import base_url, host_of
-from flowserver.hosting.app import Admission, build_app
 from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunctions, load_functions
 from flowserver.hosting.host_file import read_host_file
+from flowserver.hosting.http_app import Admission, build_app
 from flowserver.hosting.logs import plain, set_up_logs
 from flowserver.hosting.registration import check_server_url, register
 

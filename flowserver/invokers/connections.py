@@ -27,7 +27,7 @@ from yarl import URL
 from flowserver.invokers.forbidden_addresses import open_socket
 from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, HttpConnection
 from flowserver.invokers.invocation import Endpoint
-from flowserver.invokers.requests import lasting_head
+from flowserver.invokers.request_bytes import lasting_head
 
 CONNECT_SECONDS = 10
 """A function's host that does not take a connection in this time counts as not reachable."""

@@ -17,7 +17,7 @@ from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection, ReplyTooLarge, TooManyInterimReplies
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
-from flowserver.invokers.requests import request_id, write_request, write_web_request
+from flowserver.invokers.request_bytes import request_id, write_request, write_web_request
 from flowserver.invokers.transport_failures import broken_off, call_seconds, explain, is_own_trouble, timed_out
 from flowserver.invokers.web_requests import REPLY_BYTES_MAX, WebRequest
 

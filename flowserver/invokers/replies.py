@@ -16,7 +16,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.request_ids import readable_request_id
 from flowserver.invokers.error_names import ErrorName, error_of_status
 from flowserver.invokers.invocation import Failed, Invocation, Replied, Reply
-from flowserver.invokers.requests import request_id
+from flowserver.invokers.request_bytes import request_id
 
 BODY_CHARACTERS_MAX: Final = 1_000
 """So much of a body that is no error document is shown in the error's cause."""

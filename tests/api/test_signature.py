@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from flowserver.api.rpc.canonical import v1_signature, v1_string_to_sign
 from flowserver.api.rpc.signature import (
     TIME_WINDOW_MS,
     V3_REQUIRED,
@@ -15,6 +14,7 @@ from flowserver.api.rpc.signature import (
     read_claim,
     verify,
 )
+from flowserver.api.rpc.signed_texts import v1_signature, v1_string_to_sign
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument, MissingParameter, RequestTimeTooSkewed, SignatureNotMatch
 from tests.support.recorded_requests import ACCESS_KEY_ID, RECORDED_NAMES, SECRET, recorded_request

@@ -8,10 +8,10 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from flowserver.cli.databases import open_database, require_up_to_date
+from flowserver.cli.database_opening import open_database, require_up_to_date
 from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
-from flowserver.cli.process import serve_until_stopped
+from flowserver.cli.one_process import serve_until_stopped
 from flowserver.cli.two_processes import serve_with_front
 from flowserver.server import create_app
 from flowserver.settings import Settings

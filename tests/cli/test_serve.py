@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from flowserver import __version__
-from flowserver.cli.databases import migrate_command, place_of
+from flowserver.cli.database_opening import migrate_command, place_of
 from flowserver.store.schema.revision import REVISIONS
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, Table, Text, select
 
 from flowserver.api.rest.models.executions import Execution
-from flowserver.api.rpc.views import execution_view, flow_view
+from flowserver.api.rpc.reply_bodies import execution_view, flow_view
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import PARKED_HOLDER

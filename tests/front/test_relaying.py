@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowserver.api.faults import as_fault
+from flowserver.api.internal_faults import as_fault
 from flowserver.base.errors import InternalServerError
 from flowserver.front.link import Link
 from flowserver.front.relaying import Relay, Relayed

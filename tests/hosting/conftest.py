@@ -3,9 +3,9 @@ from collections.abc import AsyncIterator, Callable
 import httpx
 import pytest
 
-from flowserver.hosting.app import build_app
 from flowserver.hosting.functions import HostedFunctions, load_functions
 from flowserver.hosting.host_file import HostFile
+from flowserver.hosting.http_app import build_app
 
 
 @pytest.fixture

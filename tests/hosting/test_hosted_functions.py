@@ -11,7 +11,7 @@ from yarl import URL
 from flowserver.base.limits import Limits
 from flowserver.invokers.invocation import Failed, Invocation, Replied
 from flowserver.invokers.replies import classify_reply
-from flowserver.invokers.requests import lasting_head, write_request
+from flowserver.invokers.request_bytes import lasting_head, write_request
 from tests.hosting.tutorial_handlers import ECHO, GET_JOB_STATUS, START_JOB
 
 INVOKE = "/2016-08-15/services/{}/functions/{}/invocations"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from flowserver.hosting.app import build_app
+from flowserver.hosting.http_app import build_app
 from flowserver.hosting.logs import keep_log, plain, set_up_logs, tail_of
 
 HOOKED = """\

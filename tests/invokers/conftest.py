@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from flowserver.api.faults import as_fault
+from flowserver.api.internal_faults import as_fault
 from flowserver.base.limits import Limits
 from flowserver.front.function_calls import Calling, DistantInvoker
 from flowserver.front.link import Link

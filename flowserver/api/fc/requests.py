@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
-from flowserver.api.receiving import disconnected, read_body
+from flowserver.api.asgi_receive import disconnected, read_body
 from flowserver.api.rpc.signature import check_body
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object

@@ -16,13 +16,13 @@ from urllib.parse import quote
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from flowserver.api.faults import as_fault
 from flowserver.api.fc.answers import OPEN_API_PREFIX, Answer, fault
 from flowserver.api.fc.async_configs import delete_config, get_config, list_configs, put_config
 from flowserver.api.fc.invocations import get_invocation, list_functions, list_invocations, stop_invocation
 from flowserver.api.fc.invoke import invoke
 from flowserver.api.fc.requests import FcRequest
 from flowserver.api.fc.signature import read_claim, verify
+from flowserver.api.internal_faults import as_fault
 from flowserver.api.keyless_access import check_open_request
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest
 from flowserver.api.rpc.signature import read_claim as read_rpc_claim

@@ -11,7 +11,8 @@ from typing import Final
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from flowserver.api.faults import as_fault
+from flowserver.api.asgi_receive import disconnected, read_body
+from flowserver.api.internal_faults import as_fault
 from flowserver.api.keyless_access import check_change_by_get, check_open_request
 from flowserver.api.mns import account, queues, topics
 from flowserver.api.mns.answers import Answer, fault_answer, send_answer
@@ -19,7 +20,6 @@ from flowserver.api.mns.calls import Call, read_query
 from flowserver.api.mns.faults import InvalidRequestUrl
 from flowserver.api.mns.signature import SignedRequest, check_digest, read_claim, verify
 from flowserver.api.permission_recheck import Check, WhileAllowed
-from flowserver.api.receiving import disconnected, read_body
 from flowserver.base.errors import FlowServerError
 from flowserver.concurrency.waiting import ends_first
 from flowserver.engine.engine import Engine

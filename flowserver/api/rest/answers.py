@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from flowserver.api.large_bodies import page_in_pieces, send_pieces
-from flowserver.api.rest.models.base import Resource
+from flowserver.api.rest.models.shared_types import Resource
 from flowserver.base.json_values import Json, dump_json_bytes
 from flowserver.operations.operations import Operations
 from flowserver.operations.pages import Page

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from flowserver.api.rest.models.base import RequestBody
 from flowserver.api.rest.models.flows import DEFINITION
+from flowserver.api.rest.models.shared_types import RequestBody
 from flowserver.api.rest.validation import M, validated
 from flowserver.base.errors import InvalidArgument, MissingParameter, UnsupportedMediaType
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object

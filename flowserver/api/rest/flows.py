@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import definition_request, json_body, json_request, read_definition
-from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.flows import (
     CreateFlow,
@@ -22,6 +21,7 @@ from flowserver.api.rest.models.flows import (
     UpdateFlow,
     UpdateFlowQuery,
 )
+from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.parameters import FlowName
 from flowserver.api.rest.preconditions import IfMatch, IfNoneMatch, matches_any, read_precondition
 from flowserver.api.rest.problems import problems

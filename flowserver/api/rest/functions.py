@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
-from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction, PutFunctionQuery
+from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.parameters import FunctionName, ServiceName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router

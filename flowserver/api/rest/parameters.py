@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path
 
-from flowserver.api.rest.models.base import NAME_PATTERN
+from flowserver.api.rest.models.shared_types import NAME_PATTERN
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.names import QUEUE_NAME_CHARACTERS_MAX

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from flowserver.api.faults import as_fault
+from flowserver.api.internal_faults import as_fault
 from flowserver.api.permission_recheck import WhileAllowed
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise

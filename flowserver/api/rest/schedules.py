@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
-from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.schedules import (
     BackfillSchedule,
     CreateSchedule,
@@ -22,6 +21,7 @@ from flowserver.api.rest.models.schedules import (
     TriggerSchedule,
     UpdateSchedule,
 )
+from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.parameters import FlowName, ScheduleName, instant_of
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router

@@ -6,7 +6,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import page_answer
-from flowserver.api.rest.models.base import PageQuery
+from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.models.steps import Step, StepPage
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from flowserver.api.rest.models.base import (
+from flowserver.api.rest.models.shared_types import (
     DEFINITION_CHOICE_PATTERN,
     NAME_PATTERN,
     QUALIFIER_PATTERN,

@@ -3,6 +3,14 @@
 from collections.abc import Awaitable, Callable
 
 from flowserver.api.rpc.parameters import Parameters
+from flowserver.api.rpc.reply_bodies import (
+    event_view,
+    execution_view,
+    flow_view,
+    schedule_view,
+    sync_execution_view,
+    with_environment,
+)
 from flowserver.api.rpc.versions import (
     create_flow_alias,
     delete_flow_alias,
@@ -12,14 +20,6 @@ from flowserver.api.rpc.versions import (
     list_flow_versions,
     publish_flow_version,
     update_flow_alias,
-)
-from flowserver.api.rpc.views import (
-    event_view,
-    execution_view,
-    flow_view,
-    schedule_view,
-    sync_execution_view,
-    with_environment,
 )
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json_object

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from flowserver.api.faults import as_fault
+from flowserver.api.internal_faults import as_fault
 from flowserver.api.large_bodies import page_in_pieces
 from flowserver.api.rpc.actions import ACTIONS, LISTS
 from flowserver.api.rpc.parameters import Parameters

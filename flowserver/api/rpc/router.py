@@ -14,12 +14,12 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from flowserver.api.faults import as_fault
+from flowserver.api.asgi_receive import read_body
+from flowserver.api.internal_faults import as_fault
 from flowserver.api.keyless_access import check_change_by_get, check_open_request
 from flowserver.api.large_bodies import Header, send_pieces
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission_recheck import Check, WhileAllowed
-from flowserver.api.receiving import read_body
 from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify

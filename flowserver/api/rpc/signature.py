@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from flowserver.api.rpc.canonical import (
+from flowserver.api.rpc.signed_texts import (
     V3_ALGORITHM,
     v1_signature,
     v1_string_to_sign,

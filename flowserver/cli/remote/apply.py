@@ -10,7 +10,7 @@ import typer
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.checks import check, lacking, show_findings, targets_in
+from flowserver.cli.remote.apply_checks import check, lacking, show_findings, targets_in
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm

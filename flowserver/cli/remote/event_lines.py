@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from flowserver.cli.document_output import show_document
 from flowserver.cli.printable import json_text
+from flowserver.cli.remote.execution_progress import FoldedEvent
 from flowserver.cli.remote.output import one_line
-from flowserver.cli.remote.progress import FoldedEvent
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant
 from flowserver.client.results import Event

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import QueryParameters, RequestBody, Resource, with_examples
 from flowserver.api.rest.models.flows import DEFINITION, GivenDefinition
+from flowserver.api.rest.models.shared_types import QueryParameters, RequestBody, Resource, with_examples
 from flowserver.language.diagnostics import Diagnostic as Finding
 from flowserver.language.diagnostics import Severity, Target
 

@@ -4,9 +4,9 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import with_examples
 from flowserver.api.rest.models.definition_checks import Diagnostic
 from flowserver.api.rest.models.flows import FLOW_EXAMPLE, Flow
+from flowserver.api.rest.models.shared_types import with_examples
 from flowserver.operations.flows import Deployed
 
 

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import (
+from flowserver.api.rest.models.flows import DEFINITION
+from flowserver.api.rest.models.shared_types import (
     LIMITS,
     QUALIFIER_PATTERN,
     TOKEN_PATTERN,
@@ -17,7 +18,6 @@ from flowserver.api.rest.models.base import (
     Resource,
     with_examples,
 )
-from flowserver.api.rest.models.flows import DEFINITION
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.machine.state import Status

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
-from flowserver.api.rest.models.base import (
+from flowserver.api.rest.models.shared_types import (
     Instant,
     Name,
     NextToken,

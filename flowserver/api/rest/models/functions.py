@@ -4,7 +4,14 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, NextToken, QueryParameters, RequestBody, Resource, with_examples
+from flowserver.api.rest.models.shared_types import (
+    Instant,
+    NextToken,
+    QueryParameters,
+    RequestBody,
+    Resource,
+    with_examples,
+)
 from flowserver.base.clock import format_instant
 from flowserver.base.names import HIDDEN
 from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, NextToken, QueryParameters, Resource, with_examples
+from flowserver.api.rest.models.shared_types import Instant, NextToken, QueryParameters, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.operations.async_invocations import LIMIT_DEFAULT, LIMIT_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE

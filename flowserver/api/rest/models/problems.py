@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Resource, with_examples
 from flowserver.api.rest.models.definition_checks import Diagnostic
+from flowserver.api.rest.models.shared_types import Resource, with_examples
 
 
 class Problem(Resource):

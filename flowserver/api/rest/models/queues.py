@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import (
+from flowserver.api.rest.models.shared_types import (
     LIMITS,
     TOKEN_PATTERN,
     Instant,

@@ -4,7 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from flowserver.api.rest.models.base import (
+from flowserver.api.rest.models.executions import Document
+from flowserver.api.rest.models.shared_types import (
     DEFINITION_CHOICE_PATTERN,
     LIMITS,
     TOKEN_PATTERN,
@@ -13,7 +14,6 @@ from flowserver.api.rest.models.base import (
     Resource,
     with_examples,
 )
-from flowserver.api.rest.models.executions import Document
 from flowserver.machine.state import Status
 from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveWish, Why
 from flowserver.operations.redrives import BulkRedrive

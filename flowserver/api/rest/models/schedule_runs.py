@@ -4,7 +4,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, Resource, with_examples
+from flowserver.api.rest.models.shared_types import Instant, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.machine.schedules.state import Kind, Memory, Refusal, Run
 from flowserver.machine.state import Status

@@ -4,15 +4,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
-from flowserver.api.rest.models.base import (
-    Instant,
-    Name,
-    NextToken,
-    QueryParameters,
-    RequestBody,
-    Resource,
-    with_examples,
-)
 from flowserver.api.rest.models.definition_checks import MissingTarget
 from flowserver.api.rest.models.schedule_runs import (
     RUN_EXAMPLE,
@@ -20,6 +11,15 @@ from flowserver.api.rest.models.schedule_runs import (
     ScheduleRun,
     ScheduleWait,
     queue_of,
+)
+from flowserver.api.rest.models.shared_types import (
+    Instant,
+    Name,
+    NextToken,
+    QueryParameters,
+    RequestBody,
+    Resource,
+    with_examples,
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json, load_json_object

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, NextToken, Resource, with_examples
+from flowserver.api.rest.models.shared_types import Instant, NextToken, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.step_counts import StepStatus, StepSummary

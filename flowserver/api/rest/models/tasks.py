@@ -4,7 +4,8 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import (
+from flowserver.api.rest.models.executions import Cause, Document, ErrorName
+from flowserver.api.rest.models.shared_types import (
     Instant,
     Name,
     NextToken,
@@ -13,7 +14,6 @@ from flowserver.api.rest.models.base import (
     Resource,
     with_examples,
 )
-from flowserver.api.rest.models.executions import Cause, Document, ErrorName
 from flowserver.base.clock import format_instant
 from flowserver.operations.tasks import ShownTask
 

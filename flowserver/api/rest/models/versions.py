@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, Name, NextToken, RequestBody, Resource, with_examples
 from flowserver.api.rest.models.flows import DEFINITION, Definition, Description
+from flowserver.api.rest.models.shared_types import Instant, Name, NextToken, RequestBody, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.versions.routing import WEIGHTS, Route

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.exceptions import TyperException
 
-from flowserver.cli.conversions import converted_if_needed, without_needless_conversions
+from flowserver.cli.option_conversions import converted_if_needed, without_needless_conversions
 
 Kind = Literal["table", "json"]
 

@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from flowserver.api.asgi_receive import disconnected
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.keyless_access import check_change_by_get, check_open_request
 from flowserver.api.middleware import RequestFrame, is_request_id
-from flowserver.api.receiving import disconnected
 from flowserver.base.errors import AccessDenied
 from flowserver.base.limits import Limits
 from flowserver.concurrency.waiting import ends_first
