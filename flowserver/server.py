@@ -222,7 +222,7 @@ def sole_use(database: Database) -> Iterator[None]:
 
 
 def _require_folder(database: Database, folder: Path) -> None:
-    """Only the default database's folder is created: another one that is missing is a misspelt or unmounted one."""
+    """Only the default database's folder is created: another folder that is missing is misspelt or not mounted."""
     if folder == Path(parse_url(str(Settings.model_fields["database_url"].default)).database or "").parent:
         database.make_folder()
     elif not folder.is_dir():

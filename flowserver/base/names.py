@@ -1,7 +1,6 @@
 """The rules for names that users choose."""
 
 import re
-from typing import Final
 
 from flowserver.base.errors import InvalidArgument
 
@@ -34,7 +33,3 @@ def check_execution_name(name: str) -> None:
     """Raises InvalidArgument unless `name` may name an execution."""
     if not is_execution_name(name):
         raise InvalidArgument(f"ExecutionName {NAME_RULE}")
-
-
-HIDDEN: Final = "(hidden)"
-"""Shown in place of a value that is a secret."""

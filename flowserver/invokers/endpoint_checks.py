@@ -1,4 +1,7 @@
-"""What may be registered as a function's address. Pure: `forbidden_addresses` is for what a name resolves to."""
+"""What may be registered as the endpoint of a function: its URL, headers, time limit and hooks, and their bounds.
+
+Pure: `forbidden_addresses` is for what a name resolves to.
+"""
 
 import re
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ from dataclasses import replace
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.base.names import HIDDEN
+from flowserver.base.hidden_values import HIDDEN
 from flowserver.store.functions import FunctionRow
 
 

@@ -37,27 +37,9 @@ PAGES = (
     PACKAGE / "ARCHITECTURE.md",
 )
 
-CLEAN = (
-    "api",
-    "base",
-    "cli",
-    "client",
-    "concurrency",
-    "engine",
-    "expressions",
-    "front",
-    "hosting",
-    "invokers",
-    "language",
-    "machine",
-    "operations",
-    "store",
-)
-"""Folders of the package whose docstrings, comments and messages are clean. Add a folder when you have edited it."""
-
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}
 
-PLACES = (*(PACKAGE / place for place in CLEAN), TESTS)
+PLACES = (PACKAGE, TESTS)
 
 NEWLINE = "\n"
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)

@@ -1,16 +1,13 @@
-"""Request bodies: read as text, parsed exactly, and described in the OpenAPI document.
+"""Request bodies: read as text and parsed exactly. `described_bodies` shows them in the OpenAPI document.
 
 The server's own JSON reader takes the place of the framework's, which would accept NaN and lone surrogates.
 """
 
 from collections.abc import Awaitable, Callable
 from email.message import Message
-from typing import Any
 
 from starlette.requests import Request
 
-from flowserver.api.rest.models.flows import DEFINITION
-from flowserver.api.rest.models.shared_types import RequestBody
 from flowserver.api.rest.validation import M, validated
 from flowserver.base.errors import InvalidArgument, MissingParameter, UnsupportedMediaType
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
@@ -82,21 +79,3 @@ def _text(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"the body is not UTF-8: byte {error.start} begins no character") from None
-
-
-def json_request(model: type[RequestBody], *, required: bool = True) -> dict[str, Any]:
-    """How the OpenAPI document shows a JSON body."""
-    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    content = {JSON_TYPE: {"schema": schema, "example": model.example()}}
-    return {"requestBody": {"required": required, "content": content}}
-
-
-def definition_request(model: type[RequestBody]) -> dict[str, Any]:
-    """How the OpenAPI document shows a body that is JSON or a bare definition."""
-    shown = json_request(model)
-    in_json = shown["requestBody"]["content"][JSON_TYPE]
-    bare = {"type": "object", "required": sorted(DEFINITION_KEYS), "description": "The bare definition."}
-    in_json["schema"] = {"anyOf": [in_json["schema"], bare]}
-    for media_type in DEFINITION_TYPES:
-        shown["requestBody"]["content"][media_type] = {"schema": {"type": "string"}, "example": DEFINITION}
-    return shown

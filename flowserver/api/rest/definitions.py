@@ -7,7 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer
-from flowserver.api.rest.bodies import definition_request, read_definition
+from flowserver.api.rest.bodies import read_definition
+from flowserver.api.rest.described_bodies import definition_request
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition, ValidationQuery
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router

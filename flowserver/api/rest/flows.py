@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
-from flowserver.api.rest.bodies import definition_request, json_body, json_request, read_definition
+from flowserver.api.rest.bodies import json_body, read_definition
+from flowserver.api.rest.described_bodies import definition_request, json_request
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.flows import (
     CreateFlow,

@@ -7,7 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
-from flowserver.api.rest.bodies import json_body, json_request
+from flowserver.api.rest.bodies import json_body
+from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskQuery, TaskReceipt, TaskSuccess, WaitingTask
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router

@@ -6,7 +6,8 @@ from fastapi import Depends, Query
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
-from flowserver.api.rest.bodies import json_body, json_request
+from flowserver.api.rest.bodies import json_body
+from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.models.versions import FlowVersion, FlowVersionPage, FlowVersionSummary, PublishVersion
 from flowserver.api.rest.parameters import FlowName, VersionNumber

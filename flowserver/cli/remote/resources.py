@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from flowserver.base.hidden_values import HIDDEN
 from flowserver.base.lazy_import import load
-from flowserver.base.names import HIDDEN
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
