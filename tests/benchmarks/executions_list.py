@@ -71,13 +71,18 @@ def _kinds(count: int) -> dict[str, Callable[[random.Random], str]]:
         begin = at(chance)
         return f"startedFrom={instant(begin)}&startedTo={instant(begin + 60_000)}"
 
+    def flow(chance: random.Random) -> str:
+        return f"flow={_name(chance.randrange(FLOWS))}"
+
     return {
         "newest": lambda _: "",
         "any page": lambda chance: f"nextToken={at(chance)}/any",
         "failed": lambda _: "status=Failed",
+        "failed by the end": lambda chance: f"status=Failed&endedTo={instant(at(chance))}",
+        "failed of one flow by the end": lambda chance: f"{flow(chance)}&status=Failed&endedFrom={instant(BEGAN_MS)}",
         "running": lambda _: "status=Running",
         "a minute": minute,
-        "one flow": lambda chance: f"flow={_name(chance.randrange(FLOWS))}",
+        "one flow": flow,
         "a prefix of none": lambda _: "namePrefix=absent",
         "an alias of none": lambda _: "qualifier=prod",
     }
