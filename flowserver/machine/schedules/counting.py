@@ -18,6 +18,7 @@ COUNTED_MAX: Final = 1_000
 """Instants that are counted when many are passed over."""
 
 _DAY: Final = timedelta(days=1)
+_MS: Final = timedelta(milliseconds=1)
 _NEAR: Final = timedelta(hours=3)
 """How far from a change of the zone's offset ticks may be moved or left out."""
 
@@ -54,13 +55,23 @@ def _count_days(timing: InZone, from_ms: int, to_ms: int, count_max: int) -> int
         following = _midnight(timing, day + _DAY)
         midnight = _ms(starts_at)
         if _offset(timing, starts_at - _NEAR) != _offset(timing, following + _NEAR):
-            first, last = max(begin, midnight), min(end, _ms(following) - 1)
-            count += _count_each(timing, first + second_ms, last + second_ms, count_max - count)
+            last = min(end, _ms(following) - 1)
+            count += _count_near(timing, begin + second_ms, midnight + second_ms, last + second_ms)
         elif day.month in fields.months and fields.match_day(day):
             first, last = -((midnight - begin) // MINUTE_MS), (end - midnight) // MINUTE_MS
             count += max(bisect_right(minutes, last) - bisect_left(minutes, first), 0)
         day += _DAY
     return min(count, count_max)
+
+
+def _count_near(timing: InZone, from_ms: int, midnight_ms: int, to_ms: int) -> int:
+    """The instants of one day, found as from the day before: from a midnight that is left out cronsim finds others."""
+    begin = max(from_ms, midnight_ms - _NEAR // _MS)
+    at, count = timing.next_after(begin - 1), 0
+    while at is not None and at <= to_ms:
+        count += at >= midnight_ms
+        at = timing.next_after(at)
+    return count
 
 
 def _midnight(timing: InZone, day: date) -> datetime:
@@ -77,4 +88,4 @@ def _instant(at_ms: int) -> datetime:
 
 
 def _ms(instant: datetime) -> int:
-    return (instant - EPOCH) // timedelta(milliseconds=1)
+    return (instant - EPOCH) // _MS

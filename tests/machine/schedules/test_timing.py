@@ -139,6 +139,15 @@ def test_a_count_is_that_of_the_instants(expression: str, zone: ZoneInfo | None)
         assert count_instants(timing, end, begin - 1, 10) == 0
 
 
+@pytest.mark.parametrize("zone", ["America/Santiago", "Atlantic/Azores"])
+def test_ticks_of_a_day_that_has_no_midnight_are_counted(zone: str) -> None:
+    """On a Sunday the clock goes from 24:00 to 1:00: a search from the day before finds the tick of 0:00 there."""
+    timing = read_timing("0 0,30 */2 ? * 7", ZoneInfo(zone), 0)
+    for begin in (parse_instant(f"2026-{day}T12:00:00Z") for day in ("03-24", "09-01")):
+        ticks = [at for at in next_instants(timing, begin, 30) if at < begin + 7 * 86_400_000]
+        assert count_instants(timing, begin, begin + 7 * 86_400_000 - 1, 1_000) == len(ticks)
+
+
 def test_a_thousand_ticks_are_counted_without_a_search_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute's schedule that slept for a week, as many do when a server starts again."""
     timing, begin = read_timing("0 * * * * *", BERLIN, 0), parse_instant("2026-05-01T07:13:11Z")
