@@ -77,6 +77,8 @@ class RedrivePlan:
     request: RedriveRequest
     is_repeated: bool
     """Whether the execution's last redrive had the same client token."""
+    is_running: bool = False
+    """Whether it runs and waits for the redrive, which then makes no further execution run."""
     reasons: list[str] = field(default_factory=list)
     again: list[Again] = field(default_factory=list)
     """The first `SHOWN_MAX` of them."""
@@ -107,7 +109,8 @@ def plan_redrive(
         return None
     request = _request(connection, stored, flow, wish)
     token = None if wish.client_token is None else redrive_token_of(connection, execution_id)
-    plan = RedrivePlan(execution_id, Redrive(), request, is_repeated=token is not None and token == wish.client_token)
+    is_repeated = token is not None and token == wish.client_token
+    plan = RedrivePlan(execution_id, Redrive(), request, is_repeated, stored.execution.is_running)
     if not request.definition_id:
         plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
     reason = _load(connection, stored, limits, tokens)

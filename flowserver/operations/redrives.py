@@ -141,7 +141,8 @@ class RedriveOperations:
         """Make the planned redrive; False if the execution has changed since."""
         if plan.reasons:
             raise _refusal(flow_name, name, "; ".join(plan.reasons))
-        await self._engine.starter.require_room()
+        if not plan.is_running:
+            await self._engine.starter.require_room()
         envelope = Envelope(plan.execution_id, plan.message, redrive=plan.request)
         receipt: Receipt = await self._engine.committer.submit(envelope, by_caller=True)
         match receipt.kind:

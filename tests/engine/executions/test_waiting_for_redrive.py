@@ -225,6 +225,17 @@ async def test_the_count_of_running_executions_is_not_raised(node: Node, shop: S
     assert node.engine.starter._running == 1
 
 
+@pytest.mark.parametrize("limits", [Limits(running_executions_max=1)])
+async def test_it_is_redriven_when_no_more_executions_may_run(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.start("f", "e")
+    await waits(node)
+    shop.broken.clear()
+    bulk = await node.operations.redrives.redrive_many("f", RedriveWish(), ExecutionFilter(waiting_for_redrive=True))
+    assert bulk.redriven == ["e"]
+    assert await node.output_of("f", "e") == {"pay": 1}
+
+
 async def test_it_waits_over_a_restart(
     open_database: Callable[[], FragileDatabase], clock: ManualClock, functions: Functions, limits: Limits
 ) -> None:
