@@ -52,3 +52,12 @@ def test_a_mistake_prevents_all(flowserver, tmp_path, settings, code, words):
     assert (refused.exit_code, tried.exit_code, refused.stdout, tried.stdout) == (code, code, "", "")
     assert words in refused.stderr
     assert flowserver("flows", "get", "wrong").exit_code == 3
+
+
+@pytest.mark.parametrize("name", ["flows.yml", "functions.json", "schedules.yml"])
+def test_another_suffix_is_not_taken_for_a_definition(flowserver, tmp_path, name):
+    (tmp_path / name).write_text(PASS)
+    for given in (tmp_path, tmp_path / name):
+        refused = flowserver("apply", given)
+        assert refused.exit_code == 2
+        assert f"{name}: call it {name.partition('.')[0]}.yaml" in refused.stderr
