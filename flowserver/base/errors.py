@@ -3,7 +3,7 @@
 Codes and statuses are those of the service's published error tables (API version 2019-03-15), and for queues those of
 the message service (version 2015-06-06).
 A class's docstring is its default message; `status` is a hint for the transport that renders it.
-Failures of a *step* are values (`machine.failures.Failure`), never one of these.
+Failures of a *step* are values (`machine.messages.Failure`), never one of these.
 """
 
 from typing import ClassVar
