@@ -1,4 +1,4 @@
-"""Where the scopes of an ended execution are in another definition.
+"""Where the scopes of an execution that has ended, or waits for a redrive, are in another definition.
 
 A scope is stored by numbers of lists and steps. Another definition has other numbers, so scopes are found again by
 names: of the steps that opened them, and of the step that each is at.

@@ -76,7 +76,12 @@ TRANSITIONS: Final = (
         (_W.READY, _W.TIMER, _W.TASK, _W.JOIN, _W.REDRIVE, _W.DONE, None),
         "the next step, or the list's end",
     ),
-    Transition(_W.JOIN, None, (_W.READY, _W.DONE), "the last list that the step opened is done, or one failed"),
+    Transition(
+        _W.JOIN,
+        None,
+        (_W.READY, _W.DONE),
+        "the last list that the step opened is done, one failed, or a redrive starts over",
+    ),
     Transition(_W.DONE, None, (None,), "the execution ends"),
     Transition(
         _W.REDRIVE,

@@ -1,7 +1,8 @@
 """A redrive inside its transaction: what an ended execution has kept becomes its live scopes again.
 
 The request was made from what was read before (`operations/redrives.py`), so here is checked whether that still holds:
-the history must end with the same event.
+the history must end with the same event. Of an execution that goes on meanwhile, while some steps wait for a redrive,
+no other redrive may have been made.
 """
 
 from typing import Literal, NamedTuple
