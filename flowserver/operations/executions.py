@@ -323,9 +323,9 @@ class ExecutionOperations:
             if left <= 0:
                 break
             await is_set_within(watch.woken, min(left, LOOK_AGAIN_SECONDS))
-            if watch.end is not None and watch.end.execution_id == row.execution_id:
+            if watch.end is not None and watch.end.is_of(row):
                 return watch.end.applied_to(row)
-            watch.woken.clear()  # it may be another execution of that name that has ended
+            watch.woken.clear()  # another execution of that name may have ended, or this one after a redrive
             row = await self._find(row.flow_name, row.name)
         return row
 

@@ -20,6 +20,7 @@ class End:
     error: str | None
     cause: str | None
     failed_step: str | None = None
+    redrive_count: int = 0
 
     @staticmethod
     def of(execution: Execution) -> "End":
@@ -32,10 +33,18 @@ class End:
             error=execution.error,
             cause=execution.cause,
             failed_step=execution.failed_step,
+            redrive_count=execution.redrive_count,
         )
 
+    def is_of(self, row: ExecutionRow) -> bool:
+        """Whether it is the end of this execution, which was not redriven since its row was read.
+
+        A redrive changes more than its end: perhaps the definition.
+        """
+        return (self.execution_id, self.redrive_count) == (row.execution_id, row.redrive_count)
+
     def applied_to(self, row: ExecutionRow) -> ExecutionRow:
-        """The ended execution, from a row that was read before its end."""
+        """The ended execution, from a row that was read before its end, and that `is_of` holds for."""
         return replace(
             row,
             status=self.status,

@@ -138,6 +138,23 @@ async def test_it_is_redriven_from_an_earlier_step_while_it_waits(node: Node, sh
     assert left(node) == [0, 0, 0, 0, 0]
 
 
+async def test_a_request_that_waits_for_its_end_shows_the_redrive_and_the_definition(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    starting = asyncio.create_task(node.operations.executions.start_sync("f", name="e", input_text="{}"))
+    while not (
+        found := (await node.operations.executions.list("f", ExecutionFilter(), next_token=None, limit=1)).items
+    ):
+        await node.engine.reader.ask(lambda _: None)
+    await node.reached("f", found[0].name, EventType.STEP_WAITING_FOR_REDRIVE)
+    await node.operations.flows.update("f", changed(f"{PAY}\n- {{type: succeed, name: done}}"))
+    shop.broken.clear()
+    await redrive(node, found[0].name, definition="current")
+    row = await starting
+    assert (row.status, row.redrive_count) == (Status.SUCCEEDED, 1)
+    assert row.redriven_at is not None
+    assert "done" in row.definition
+
+
 async def test_it_does_not_start_over_while_another_step_runs(node: Node, shop: Shop) -> None:
     branches = f"[{{steps: [{PAY[2:]}]}}, {{steps: [{{type: wait, name: w, duration: 60}}]}}]"
     await create(node, f"- {{type: parallel, name: both, branches: {branches}}}")
