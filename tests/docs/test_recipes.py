@@ -19,7 +19,7 @@ import pytest
 
 from tests.docs.pages import ROOT, Block, blocks, pages, title_of
 from tests.sdk.client import SDK_V3_FOLDER
-from tests.support.server import ServerProcess, clean_environment
+from tests.support.server import ServerProcess, clean_environment, path_with_flowserver
 
 SECONDS = 60
 """The time limit of a block; only a block that hangs reaches it."""
@@ -83,7 +83,7 @@ class Reader:
         self._ports = {"8080": str(server.port), **{port: _free_port() for port in FIXED_PORTS}}
         (folder / ".curlrc").write_text(CURL_SETTINGS)
         self._environment = clean_environment() | {
-            "PATH": f"{Path(sys.executable).parent}:{clean_environment()['PATH']}",
+            "PATH": path_with_flowserver(),
             "CURL_HOME": str(folder),
             "XDG_CONFIG_HOME": str(folder / "configuration"),
             "FLOWSERVER_URL": server.url,

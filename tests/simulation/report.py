@@ -7,6 +7,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -80,18 +81,30 @@ def run_worlds(
     whole.
     """
     summary = Summary()
-    events.LARGE_ELEMENTS = 3  # type: ignore[misc] # simulated documents are small
-    for number in numbers:
-        plan = make_plan(seed, number, limits)
-        world = World(plan, _database(), fault_rates or fault_rates_of(number), compares=limits is None, share=share)
-        try:
-            world.run()
-        except (Exception, Violation) as error:
-            _database.cache_clear()  # its transaction may be open
-            summary.failure = _story(world, error, case_number)
-            return summary
-        summary.add(_summary_of(world))
+    with _small_documents():
+        for number in numbers:
+            plan = make_plan(seed, number, limits)
+            rates = fault_rates or fault_rates_of(number)
+            world = World(plan, _database(), rates, compares=limits is None, share=share)
+            try:
+                world.run()
+            except (Exception, Violation) as error:
+                _database.cache_clear()  # its transaction may be open
+                summary.failure = _story(world, error, case_number)
+                return summary
+            summary.add(_summary_of(world))
     return summary
+
+
+@contextmanager
+def _small_documents() -> Iterator[None]:
+    """Keep values of three elements apart from their events, as the server does with large ones."""
+    before = events.LARGE_ELEMENTS
+    events.LARGE_ELEMENTS = 3  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        events.LARGE_ELEMENTS = before  # type: ignore[misc]
 
 
 def run_in_processes(

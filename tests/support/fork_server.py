@@ -4,6 +4,9 @@ processor time.
     fork_server = ForkServer("flowserver.cli.serve", environment=environment)
     process = fork_server.start("flowserver", ["serve", "--port", "0"], environment=environment)
 
+Scripts and shells use it, too: in the folder `fork_server.programs` is a `flowserver` that has the server fork it, with
+its own arguments, environment, working directory, streams and signals.
+
 The server is a Python process that imports modules once, then forks for every process that is requested. These are real
 processes: each has its own memory, environment, folder, limits and signals, and can be killed. How a new Python starts
 the program is left to the tests that start one.
@@ -14,11 +17,13 @@ import json
 import os
 import resource
 import runpy
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -30,6 +35,28 @@ REQUEST_BYTES_MAX = 150_000
 """A request is one packet; environments take a few thousand bytes."""
 
 _NUMBER = struct.Struct("i")
+
+_PROGRAM = f"""#!{sys.executable} -IS
+import json, os, signal, socket, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.connect(os.path.join(os.path.dirname(os.path.abspath(__file__)), "socket"))
+request = {{
+    "module": "flowserver",
+    "arguments": sys.argv[1:],
+    "environment": dict(os.environ),
+    "folder": os.getcwd(),
+    "open_files_max": None,
+}}
+socket.send_fds(server, [json.dumps(request).encode()], [0, 1, 2])
+pid = int.from_bytes(server.recv(4), sys.byteorder)
+for each in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(each, lambda number, frame: os.kill(pid, number))
+code = int.from_bytes(server.recv(4), sys.byteorder, signed=True)
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
 
 
 class ForkedProcess:
@@ -89,14 +116,22 @@ class ForkServer:
     """A process that has imported `modules` and forks itself. It ends when it is closed; its processes do not."""
 
     def __init__(self, *modules: str, environment: Mapping[str, str]) -> None:
+        self.programs = Path(tempfile.mkdtemp(prefix="flowserver-"))  # short, because a socket's path is bounded
+        program = self.programs / "flowserver"
+        program.write_text(_PROGRAM)
+        program.chmod(0o755)
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(self.programs / "socket"))
+            listener.listen(100)
+            listener.set_inheritable(True)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.fork_server", *modules],
+                [sys.executable, "-m", "tests.support.fork_server", str(listener.fileno()), *modules],
                 env={**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
                 cwd=Path(__file__).parents[2],
                 stdin=theirs,
                 stdout=subprocess.DEVNULL,
+                pass_fds=[listener.fileno()],
             )
 
     def start(
@@ -127,54 +162,65 @@ class ForkServer:
         """Start no more processes."""
         self._door.close()
         self._process.wait()
+        shutil.rmtree(self.programs)
 
 
 # The rest of this file runs in the fork server
 
 
-def serve_requests(door: socket.socket) -> None:
-    """Fork for every request; returns in the requested process, and when there are no more requests."""
+def serve_requests(door: socket.socket, listener: socket.socket) -> None:
+    """Fork for every request; returns in the requested process, and when the door is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the tests
     tenders: set[int] = set()
     while True:
-        packet, descriptors, _, _ = socket.recv_fds(door, REQUEST_BYTES_MAX, 2)
+        ready, _, _ = select([door, listener], [], [])
         tenders -= {tender for tender in tenders if os.waitpid(tender, os.WNOHANG)[0]}
-        if not packet:
-            return
+        if door in ready:
+            packet, descriptors, _, _ = socket.recv_fds(door, REQUEST_BYTES_MAX, 2)
+            if not packet:
+                return
+            teller, output = descriptors
+            caller = socket.socket(fileno=teller)
+            streams = [os.open(os.devnull, os.O_RDONLY), output, os.dup(output)]
+        else:
+            caller, _ = listener.accept()
+            packet, streams, _, _ = socket.recv_fds(caller, REQUEST_BYTES_MAX, 3)
         tender = os.fork()
         if tender == 0:
             door.close()
-            _tend(json.loads(packet), *descriptors)
+            listener.close()
+            _tend(json.loads(packet), caller, streams)
             return
         tenders.add(tender)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        caller.close()
+        for stream in streams:
+            os.close(stream)
 
 
-def _tend(request: dict[str, Any], teller: int, output: int) -> None:
+def _tend(request: dict[str, Any], caller: socket.socket, streams: list[int]) -> None:
     """Start the process, report its pid and then its exit code; returns in the process itself, after its program."""
-    with socket.socket(fileno=teller) as tests:
+    with caller:
         pid = os.fork()
         if pid == 0:
-            tests.close()
-            _become(request, output)
+            caller.close()
+            _become(request, streams)
             return
-        os.close(output)
-        tests.send(_NUMBER.pack(pid))
+        for stream in streams:
+            os.close(stream)
+        caller.send(_NUMBER.pack(pid))
         end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert end is not None
-        tests.send(_NUMBER.pack(end.si_status if end.si_code == os.CLD_EXITED else -end.si_status))
-        tests.recv(1)  # returns when the tests have read that, or have ended
+        caller.send(_NUMBER.pack(end.si_status if end.si_code == os.CLD_EXITED else -end.si_status))
+        caller.recv(1)  # returns when the caller has read that, or has ended
         os.waitpid(pid, 0)
         os._exit(0)
 
 
-def _become(request: dict[str, Any], output: int) -> None:
+def _become(request: dict[str, Any], streams: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for descriptor in (1, 2):
-        os.dup2(output, descriptor)
-    os.close(output)
+    for descriptor, stream in enumerate(streams):
+        os.dup2(stream, descriptor)
+        os.close(stream)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -187,7 +233,7 @@ def _become(request: dict[str, Any], output: int) -> None:
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:]:
+    for each in sys.argv[2:]:
         import_module(each)
     gc.freeze()
-    serve_requests(socket.socket(fileno=0))
+    serve_requests(socket.socket(fileno=os.dup(0)), socket.socket(fileno=int(sys.argv[1])))

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -175,6 +176,11 @@ def _fork_server() -> ForkServer:
     fork_server = ForkServer(*IMPORTED, environment=clean_environment())
     atexit.register(fork_server.close)
     return fork_server
+
+
+def path_with_flowserver() -> str:
+    """A PATH for scripts: its `flowserver` is the program, in a process that need not import it."""
+    return f"{_fork_server().programs}:{Path(sys.executable).parent}:{clean_environment()['PATH']}"
 
 
 def _start_interpreter(
