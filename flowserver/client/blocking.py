@@ -13,7 +13,6 @@ from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
-from flowserver.client.blocking_transport import BlockingTransport
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
 from flowserver.client.event_streams import Feed
@@ -57,9 +56,7 @@ class Client:
     ) -> None:
         self._url = url
         self._retries = retries
-        options = options_of(url, token, ca_file)
-        transport = BlockingTransport(options.pop("verify") or None)
-        self._http = httpx.Client(**options, transport=transport)
+        self._http = httpx.Client(**options_of(url, token, ca_file))
 
     def __enter__(self) -> Self:
         return self

@@ -99,12 +99,9 @@ def test_the_overview_says_of_each_command_what_its_help_says():
     assert told == {name: entry.summary for name, entry in ENTRIES.items()}
 
 
-NEVER = {
-    "aiohttp", "alembic", "anyio", "asyncio", "certifi", "fastapi", "h11", "httpcore", "importlib.metadata", "pydantic",
-    "rich", "sqlalchemy", "yaml",
-}  # fmt: skip
+NEVER = {"aiohttp", "alembic", "asyncio", "fastapi", "importlib.metadata", "pydantic", "rich", "sqlalchemy", "yaml"}
 """Modules that no plain talk with a server needs: some take longer to load than the whole command."""
-REQUESTS = {"httpx", "logging", "ssl"}
+REQUESTS = {"httpx", "httpcore", "h11", "certifi", "logging", "ssl"}
 LANGUAGE = {"msgspec", "flowserver.client", "flowserver.cli.remote", "flowserver.cli.failures"}
 
 
