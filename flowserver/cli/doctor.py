@@ -42,9 +42,9 @@ DeepFlag = Annotated[
 def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: DatabaseUrl = None) -> None:
     """Check the database, and repair it.
 
-    Every running execution must have a stored reason to go on. Prints violations of that rule, executions and
-    asynchronous invocations that are set aside (parked), and what is overdue. It reads the database itself, whether or
-    not servers run on it; --repair is safe beside them, too.
+    Every running execution must have a stored reason to go on. The command prints violations of that rule, parked
+    executions and asynchronous invocations, and what is overdue. It reads the database itself. Servers may run on it
+    meanwhile, also with --repair.
 
     \b
     Exit codes:

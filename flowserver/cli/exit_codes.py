@@ -24,8 +24,8 @@ class ExitCode(IntEnum):
 
 _MEANINGS = {
     ExitCode.DONE: "The command did what it was asked.",
-    ExitCode.FAILED: "It looked and found something wrong, or was refused for what it was given: violations, errors in "
-    "a definition, an execution that is parked again, or that has not ended within `--timeout`.",
+    ExitCode.FAILED: "It found something wrong, or the server refused what it was given: violations, errors in a "
+    "definition, an execution that did not succeed, is parked again, or has not ended within `--timeout`.",
     ExitCode.USAGE: "The command, a setting, a variable or a functions file cannot be understood, or lacks something.",
     ExitCode.NOT_FOUND: "There is no such file, address, database, key, flow, execution or function.",
     ExitCode.UNREACHABLE: "The server or the database cannot be reached, does not let the caller in, or refuses the "

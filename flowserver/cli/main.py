@@ -29,13 +29,13 @@ COMMANDS: Final = {
     "start": Entry("flowserver.cli.remote.start:start", "Start an execution of a flow."),
     "watch": Entry("flowserver.cli.remote.watch:watch", "Attach to an execution and show its steps."),
     "apply": Entry("flowserver.cli.remote.apply:apply", "Apply files and folders of flows."),
-    "status": Entry("flowserver.cli.remote.status:status", "Show the server, and what needs a look."),
+    "status": Entry("flowserver.cli.remote.status:status", "Show the state of the server, and what needs attention."),
     "flows": Entry("flowserver.cli.remote.flows:flows", "List, show, describe, compare, set and delete flows."),
     "executions": Entry("flowserver.cli.remote.executions:executions", "List, describe, stop and redrive executions."),
     "versions": Entry("flowserver.cli.remote.versions:versions", "Publish definitions of flows under numbers."),
     "aliases": Entry("flowserver.cli.remote.aliases:aliases", "Name versions, and divide starts among them."),
-    "schedules": Entry("flowserver.cli.remote.schedules:schedules", "Let flows start by themselves."),
-    "tasks": Entry("flowserver.cli.remote.tasks:tasks", "List and answer tasks that wait for an answer."),
+    "schedules": Entry("flowserver.cli.remote.schedules:schedules", "Start executions of flows at set times."),
+    "tasks": Entry("flowserver.cli.remote.tasks:tasks", "List tasks that wait for a report, and report on them."),
     "functions": Entry("flowserver.cli.remote.functions:functions", "Register functions, or host your own."),
     "invocations": Entry(
         "flowserver.cli.remote.invocations:invocations", "Restart or stop parked asynchronous invocations."

@@ -63,9 +63,9 @@ def test_what_is_queued_is_reported(flowserver, tmp_path):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("create", "A new schedule has AllowAll if this is absent."),
-        ("trigger", "The schedule's own if this is absent."),
-        ("backfill", "BufferAll if this is absent: one after the other."),
+        ("create", "Default of a new schedule: AllowAll."),
+        ("trigger", "Default: the schedule's own."),
+        ("backfill", "Default: BufferAll, one after the other."),
     ],
 )
 def test_each_command_names_its_own_default_of_overlap(run, command, said):

@@ -12,22 +12,22 @@ class CallLimits:
     invocations_in_flight_max: int = limit(
         256,
         unit="calls",
-        reason="function calls one node makes at once; further ones wait for a slot, and flows take turns",
+        reason="function calls that one node makes at once (its slots); further calls wait, and flows take turns",
         error="none: calls wait their turn",
     )
     in_flight_share_percent: int = limit(
         75,
         unit="percent",
-        reason="of these slots less a sixteenth, how many one function or one flow gets while no other is busy; "
-        "several get less each, and the sixteenth is for functions and flows that have no slot, so that a few that "
+        reason="of these slots less a reserved sixteenth, the share of one function or flow while no other is busy; "
+        "several get less each. The sixteenth is reserved for functions and flows without a slot, so that a few that "
         "hang never take all",
         error="none: calls wait their turn",
     )
     function_waiting_max: int = limit(
         100_000,
         unit="calls",
-        reason="calls of one function that wait on a node, where its registration does not say; "
-        "those of steps and asynchronous invocations wait as rows and a key in memory",
+        reason="calls of one function that wait on a node, unless its registration sets `waitingMax`; "
+        "calls of steps and asynchronous invocations wait as rows, with only a key in memory",
         error="asynchronous: 503 ResourceThrottled; others: 429 ResourceExhausted, in a step FC.ResourceExhausted",
     )
     function_seconds_max: int = limit(
@@ -45,7 +45,7 @@ class CallLimits:
     interim_replies_max: int = limit(
         1_000,
         unit="replies",
-        reason="interim replies (1xx) before the reply of one call: they come without end from a broken function",
+        reason="interim replies (1xx) before the reply of one call; a broken function may send them without end",
         error="the attempt fails with FC.Unknown",
     )
     invocation_payload_bytes_max: int = limit(
@@ -69,6 +69,6 @@ class CallLimits:
     invocation_days: int = limit(
         7,
         unit="days",
-        reason="how long an asynchronous invocation can be asked for after its end, as documented",
+        reason="how long an asynchronous invocation can be read after its end, as documented",
         error="404 StatefulAsyncInvocationNotFound",
     )

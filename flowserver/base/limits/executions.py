@@ -40,7 +40,8 @@ class ExecutionLimits:
         200_000,
         5_000,
         unit="events",
-        reason="bounds a runaway loop and the size of a history; a polling loop comes to some 13,000 turns",
+        reason="events of one execution: bounds a runaway loop and the size of a history; a polling loop can make some "
+        "13,000 turns",
         error="the execution fails with FnF.RuntimeError",
     )
     live_scopes_max: int = limit(
@@ -76,7 +77,7 @@ class ExecutionLimits:
     retry_attempts_max: int = limit(
         1_000_000,
         unit="attempts",
-        reason="keeps the counter in 32 bits",
+        reason="retries of one policy; keeps the counter in 32 bits",
         error="400 InvalidArgument (bad-value)",
     )
     error_characters_max: int = limit(
@@ -108,15 +109,15 @@ class ExecutionLimits:
     step_paths_bytes_max: int = limit(
         50_331_648,
         unit="bytes",
-        reason="what the step summary of one execution, and the paths of its events, take in memory, and those of all "
-        "executions that one node keeps between requests",
-        error="400 InvalidArgument for one execution; those of others are found out again from their whole histories, "
-        "least recently used first",
+        reason="memory of the step summary of one execution with the paths of its events, and of all summaries that "
+        "one node caches between requests",
+        error="400 InvalidArgument if one execution passes it; otherwise the least recently used summaries are "
+        "evicted, and made again from the whole history when they are needed",
     )
     cached_executions_bytes_max: int = limit(
         50_331_648,
         unit="bytes",
         reason="executions that one node keeps in memory while it makes calls for them: their inputs, documents and "
         "what is remembered of their histories, as JSON; as objects they may take several times as much memory",
-        error="none: others are read again for their next turn, least recently used first",
+        error="none: the least recently used are evicted, and read again for their next turn",
     )

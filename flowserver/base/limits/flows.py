@@ -12,13 +12,13 @@ class FlowLimits:
     flows_max: int = limit(
         10_000,
         unit="flows",
-        reason="the service's documented quota",
+        reason="flows of the server; the service's documented quota",
         error="429 ResourceThrottled",
     )
     definition_bytes_max: int = limit(
         262_144,
         unit="bytes",
-        reason="a definition is parsed whole and kept by every execution",
+        reason="size of a definition, which is parsed whole and kept by every execution",
         error="400 InvalidArgument (definition-too-large)",
     )
     definition_depth_max: int = limit(
@@ -36,7 +36,7 @@ class FlowLimits:
     definition_characters_max: int = limit(
         1_048_576,
         unit="characters",
-        reason="text of a definition after aliases are followed, which repeat a long text for a few bytes",
+        reason="text of a definition after aliases are followed; an alias repeats a long text for a few bytes",
         error="400 InvalidArgument (too-much-text), with the line",
     )
     definition_steps_max: int = limit(
@@ -58,24 +58,24 @@ class FlowLimits:
     schedules_per_flow_max: int = limit(
         1_000,
         unit="schedules",
-        reason="schedules of one flow; more than that is data, which belongs in one schedule's flow",
+        reason="schedules of one flow; for more, let one schedule start a flow that goes through a list",
         error="429 ResourceThrottled",
     )
     schedule_payload_bytes_max: int = limit(
         65_536,
         unit="bytes",
-        reason="a schedule's payload is read with every tick",
+        reason="payload of a schedule, which is read with every tick",
         error="400 InvalidArgument",
     )
     schedule_buffer_max: int = limit(
         100,
         unit="starts",
-        reason="starts that wait for what a schedule runs (`BufferAll`), and its triggers; they are part of its row",
+        reason="ticks (`BufferAll`) and triggers of one schedule that wait for an execution to end; its row holds them",
         error="ticks: none, they count as skipped; triggers: 429 ResourceThrottled",
     )
     schedule_backfill_ticks_max: int = limit(
         1_000,
         unit="ticks",
-        reason="ticks of one backfill, which are counted before it is accepted",
+        reason="ticks of one backfill; the server counts them before it accepts it",
         error="400 InvalidArgument",
     )

@@ -49,17 +49,17 @@ class QueueLimits:
         10_000,
         unit="requests",
         reason="receives that wait on one node; each holds a connection of its client",
-        error="none: a further one is answered at once, as if its wait were over",
+        error="none: a further one is answered at once, without waiting",
     )
     topic_subscriptions_max: int = limit(
         100,
         unit="subscriptions",
-        reason="subscriptions of one topic: a message is kept once for each of them until it has been brought there",
+        reason="subscriptions of one topic; a message is stored once for each until it is delivered",
         error="429 ResourceThrottled",
     )
     deliveries_in_flight_max: int = limit(
         128,
         unit="deliveries",
-        reason="messages of topics and results that one node brings to their destinations at once; an eighth to one",
+        reason="messages of topics and results that one node delivers at once; at most an eighth to one endpoint",
         error="none: deliveries wait their turn",
     )

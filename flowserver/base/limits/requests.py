@@ -12,48 +12,50 @@ class RequestLimits:
     request_bytes_max: int = limit(
         1_048_576,
         unit="bytes",
-        reason="a request is held in memory whole",
+        reason="size of a request, which is held in memory whole",
         error="400 EntityTooLarge",
     )
     head_bytes_max: int = limit(
         65_536,
         unit="bytes",
-        reason="request line, headers and trailers are held in memory before the caller is known",
+        reason="request line, headers and trailers, which are held in memory before the caller is known",
         error="431 HeadTooLarge, or 414 UrlTooLong if the URL alone is longer; the connection is closed",
     )
     head_seconds_max: int = limit(
         30,
         unit="seconds",
-        reason="from a connection's first byte of a request, or its begin, to the end of the request's headers",
+        reason="from the begin of a connection, or the first byte of a further request, to the end of the headers",
         error="408 RequestTimeout; the connection is closed",
     )
     body_idle_seconds_max: int = limit(
         30,
         unit="seconds",
-        reason="between two pieces of a request's body, while the server reads",
+        reason="pause between two pieces of a request's body, while the server reads",
         error="408 RequestTimeout; the connection is closed",
     )
     body_seconds_max: int = limit(
         600,
         unit="seconds",
-        reason="for a request's whole body, so that a body that trickles in ends",
+        reason="time for a request's whole body, so that a client cannot send it for ever in small pieces",
         error="408 RequestTimeout; the connection is closed",
     )
     idle_connection_seconds: int = limit(
         75,
         unit="seconds",
-        reason="between two requests of a connection; "
-        "longer than clients keep theirs, so that no request meets a closing one",
+        reason="pause between two requests of a connection; longer than clients keep idle connections, so that no "
+        "request meets a closing one",
         error="none: the connection is closed",
     )
     connections_max: int = limit(
         16_384,
         unit="connections",
-        reason="connections of clients; where the system allows fewer open files, fewer: "
-        "512 files, or half of all, are kept for the database and for functions",
+        reason="connections of clients; fewer if the system allows fewer open files: 512 files, or half of all, are "
+        "reserved for the database and for functions",
         error="none: further connections wait until others are closed",
     )
-    page_max: int = limit(1_000, unit="items", reason="ListFlows and GetExecutionHistory", error="400 InvalidArgument")
+    page_max: int = limit(
+        1_000, unit="items", reason="page of ListFlows and GetExecutionHistory", error="400 InvalidArgument"
+    )
     page_bytes_max: int = limit(
         4_194_304,
         unit="bytes",
@@ -64,7 +66,7 @@ class RequestLimits:
     executions_page_max: int = limit(
         100,
         unit="items",
-        reason="ListExecutions, and the executions that one request may redrive",
+        reason="page of ListExecutions, and the executions that one request may redrive",
         error="400 InvalidArgument",
     )
     bulk_redrive_bytes_max: int = limit(
@@ -82,12 +84,12 @@ class RequestLimits:
     large_answers_max: int = limit(
         32,
         unit="answers",
-        reason="answers of more than 256 KiB that one process is sending: each is in memory until its client has read "
-        "it, which it must do at 64 KiB a minute at least",
-        error="429 ResourceThrottled; none for a request that has changed something, whose answer is sent all the same",
+        reason="answers of more than 256 KiB that one process sends at the same time. Each is in memory until its "
+        "client has read it; the client must read at least 64 KiB a minute",
+        error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
     describe_wait_seconds_max: int = limit(
-        60, unit="seconds", reason="DescribeExecution.WaitTimeSeconds, as documented", error="400 InvalidArgument"
+        60, unit="seconds", reason="WaitTimeSeconds of DescribeExecution, as documented", error="400 InvalidArgument"
     )
     sync_wait_seconds_max: int = limit(
         300,
@@ -98,6 +100,6 @@ class RequestLimits:
     pending_messages_max: int = limit(
         2_000,
         unit="messages",
-        reason="work waiting for the writer, and reads waiting for the reader; past it callers get an error at once",
+        reason="work that waits for the writer, and reads that wait for the reader; beyond it callers get an error",
         error="429 ResourceThrottled",
     )

@@ -22,11 +22,13 @@ from flowserver.client.errors import ClientError, Invalid
 
 Paths = Annotated[
     list[Path],
-    typer.Argument(metavar="PATH", help="Files, each a definition named as its flow (order.yaml), or folders."),
+    typer.Argument(
+        metavar="PATH", help="Definitions, each in a file with the name of its flow (order.yaml), or folders."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check, show what would change, and change nothing.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse what the server warns of, also in what has not changed.")
+    bool, typer.Option("--strict", help="Treat warnings as errors, also in files that have not changed.")
 ]
 Prune = Annotated[
     bool,
@@ -69,12 +71,11 @@ def apply(
 ) -> None:
     """Apply files and folders of flows.
 
-    Also `flows.yaml` (settings of flows), `functions.yaml` and `schedules.yaml`. The name of any other file without
-    its suffix is the flow's.
-    Everything is checked before anything is applied. What has changed is shown as a diff.
+    `flows.yaml` has settings of flows, `functions.yaml` and `schedules.yaml` have functions and schedules. Any other
+    file is a definition, and its name without the suffix is the flow's. Everything is checked before anything is
+    applied. What has changed is shown as a diff.
 
-    With --strict warnings refuse, too, also those of what has not changed. --dry-run finds what the real run would
-    find, with the same exit code. If the output is not read to its end
+    --dry-run finds what the real run would find, with the same exit code. If the output is not read to its end
     (`| head -1`), everything is applied nevertheless.
 
     \b

@@ -32,7 +32,7 @@ def _contexts() -> None:
     """Name servers, and choose one.
 
     They are kept in `flowserver/contexts.json` in your configuration folder, which only you can read. `--context NAME`
-    takes one for a command. FLOWSERVER_URL goes before the context in use.
+    chooses one for a command. FLOWSERVER_URL overrides the context in use.
     """
 
 
@@ -63,7 +63,7 @@ def list_contexts(session: Session) -> None:
 @contexts.command("set")
 @remote
 def set_context(session: Session, name: Name) -> None:
-    """Create a context, or change what is given of it.
+    """Create a context, or change the given fields of one.
 
     The first context is in use at once.
 

@@ -21,7 +21,7 @@ Since = Annotated[
     typer.Option(
         "--since",
         metavar="AGE",
-        help="Only those started since: an age (1d), `today`, or an instant, local without an offset.",
+        help="Only those started since: an age (1d), `today`, or an instant; without an offset, in local time.",
     ),
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="AGE", help="Only those started before; as for --since.")]
@@ -37,16 +37,16 @@ EndedUntil = Annotated[
     str | None,
     typer.Option("--ended-until", metavar="AGE", help="Only those that ended before; as for --ended-since."),
 ]
-Prefix = Annotated[str | None, typer.Option("--prefix", help="Only executions whose names begin so.")]
+Prefix = Annotated[str | None, typer.Option("--prefix", help="Only executions whose names begin with this.")]
 OfQualifier = Annotated[
     str | None,
     typer.Option(
         "--qualifier",
         metavar="VERSION|ALIAS",
-        help="Only executions of this version, or of this alias; LATEST: of the flow's own definition.",
+        help="Only executions of this version or alias; LATEST: of the flow's own definition.",
     ),
 ]
-Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
+Parked = Annotated[bool, typer.Option("--parked", help="Only parked executions, which the server cannot continue.")]
 WaitingForRedrive = Annotated[bool, typer.Option("--waiting-redrive", help="Only those that wait for a redrive.")]
 
 

@@ -62,7 +62,7 @@ OfTypes = Annotated[
     typer.Option("--type", metavar="TYPE", case_sensitive=False, help="Only events of this type; may be repeated."),
 ]
 Reverse = Annotated[bool, typer.Option("--reverse", help="The newest events first.")]
-EventLimit = Annotated[int | None, typer.Option("--limit", min=1, help="How many events at most; all if absent.")]
+EventLimit = Annotated[int | None, typer.Option("--limit", min=1, help="How many events at most; default: all.")]
 
 
 @executions.callback()
@@ -89,8 +89,8 @@ def list_executions(
 ) -> None:
     """List executions, the newest first.
 
-    Of one flow or of all, with the errors that ended them. --since looks at the start: what failed today may have
-    started yesterday, and --ended-since today finds it.
+    The list is of one flow or of all, with the errors that ended executions. --since looks at the start, --ended-since
+    at the end: it also finds an execution that started yesterday and failed today.
 
     \b
     Examples:
@@ -159,7 +159,7 @@ def show_history(
 ) -> None:
     """Show the events of an execution.
 
-    All of them, unless --limit says otherwise; then a note says that there are more.
+    It shows all events, unless --limit is given; then a note says if there are more.
 
     Steps are shown with the numbers of their branches and iterations, from 0: `pack[17].label`. `pack[].label` is that
     step in all iterations. With `--follow -o json` every line of the output is one event.

@@ -48,26 +48,30 @@ HeadersFromEnv = Annotated[
     ),
 ]
 InitializeUrl = Annotated[
-    str | None, typer.Option("--initialize-url", metavar="URL", help="POSTed to before a node's first call.")
+    str | None,
+    typer.Option("--initialize-url", metavar="URL", help="The server POSTs to it before a node's first call."),
 ]
 PreStopUrl = Annotated[
-    str | None, typer.Option("--pre-stop-url", metavar="URL", help="Asked when a running invocation is stopped.")
+    str | None, typer.Option("--pre-stop-url", metavar="URL", help="The server GETs it to stop a running invocation.")
 ]
 HookSeconds = Annotated[int | None, typer.Option("--hook-seconds", help="Time for each of these two, 1 to 90.")]
-ConcurrencyMax = Annotated[int | None, typer.Option("--concurrency-max", help="Calls made at once.")]
-WaitingMax = Annotated[int | None, typer.Option("--waiting-max", help="Calls that wait for one of these on each node.")]
+ConcurrencyMax = Annotated[int | None, typer.Option("--concurrency-max", help="How many calls run at the same time.")]
+WaitingMax = Annotated[int | None, typer.Option("--waiting-max", help="How many calls wait for that on each node.")]
 HostFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML that maps service/function to file.py:handler.")]
 Listen = Annotated[
-    str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where to host; wins over the file. Port 0: any.")
+    str | None,
+    typer.Option("--listen", metavar="HOST:PORT", help="Where to listen; overrides the file. Port 0: any free one."),
 ]
 Advertise = Annotated[
     str | None,
-    typer.Option("--advertise", metavar="URL", help="Where the server reaches this program; wins over the file."),
+    typer.Option(
+        "--advertise", metavar="URL", help="URL under which the server reaches this program; overrides the file."
+    ),
 ]
 Secret = Annotated[
     str | None,
     typer.Option(
-        "--secret", metavar="@FILE", help="What callers must send as their bearer token. [env: FUNCTIONS_SECRET]"
+        "--secret", metavar="@FILE", help="File of the bearer token that callers must send. [env: FUNCTIONS_SECRET]"
     ),
 ]
 
@@ -182,12 +186,13 @@ def serve_functions(
 ) -> None:
     """Host Python functions and register them.
 
-    Those with a `handler`: `flowserver apply` registers those in the file that have a `url`, and leaves out these.
+    It hosts the functions of the file that have a `handler`; `flowserver apply` registers those that have a `url`.
 
-    For tutorials and development: handlers are called as the cloud's Python runtime calls them. Beyond loopback it
-    needs a secret, which is registered with the functions, so that the server sends it with each call.
+    For tutorials and development: handlers are called as the cloud's Python runtime calls them. To listen beyond
+    loopback the program needs a secret. It registers the secret with the functions, and the server sends it with each
+    call.
 
-    An option or a variable that names the server goes before the file, and the file before the context in use.
+    An option or a variable that names the server overrides the file, and the file overrides the context in use.
 
     \b
     The file:

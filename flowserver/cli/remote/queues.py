@@ -24,14 +24,16 @@ queues = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")]
 Body = Annotated[str, typer.Argument(metavar="BODY|@FILE|-", help="The message's text; - is standard input.")]
-Prefix = Annotated[str | None, typer.Option("--prefix", help="Only those whose names begin so.")]
+Prefix = Annotated[str | None, typer.Option("--prefix", help="Only those whose names begin with this.")]
 Peeked = Annotated[int, typer.Option("--limit", min=1, max=16, help="How many messages at most.")]
 Delay = Annotated[
     str | None, typer.Option("--delay", metavar="DURATION", help="How long it stays invisible, such as 10m.")
 ]
-Priority = Annotated[int | None, typer.Option("--priority", min=1, max=16, help="1 is received first; 8 if absent.")]
+Priority = Annotated[
+    int | None, typer.Option("--priority", min=1, max=16, help="From 1, received first, to 16; default: 8.")
+]
 Base64 = Annotated[
-    bool, typer.Option("--base64", help="Bodies are Base64 in the queue, as the message service's SDKs have them.")
+    bool, typer.Option("--base64", help="Bodies are stored in Base64, as the message service's SDKs send them.")
 ]
 
 

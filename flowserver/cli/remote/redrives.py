@@ -34,7 +34,7 @@ _STEP_SUGGESTION: Final = "flowserver.cli.remote.suggestions:step_suggestion"
 
 EndedStatus = Annotated[
     Literal["failed", "stopped", "timedout"] | None,
-    typer.Option("--status", case_sensitive=False, help="Those that ended so; failed if absent."),
+    typer.Option("--status", case_sensitive=False, help="Only those that ended with this status; default: failed."),
 ]
 WithError = Annotated[str | None, typer.Option("--error", help="Only those that ended with this error.")]
 FromStep = Annotated[str | None, typer.Option("--from", metavar="STEP", help="Go back to this step of the flow.")]
@@ -43,12 +43,14 @@ Definition = Annotated[
     typer.Option(
         "--definition",
         metavar="same|current|VERSION",
-        help="The one it ended with, the flow's present one, or a published version.",
+        help="The definition to continue with: its own, the flow's current one, or a published version.",
     ),
 ]
 NewInput = Annotated[
     str | None,
-    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="New input of the step that failed, if only one did."),
+    typer.Option(
+        "--input", "-i", metavar="JSON|@FILE|-", help="New input of the step that failed, if only one failed."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run again, and change nothing.")]
 
@@ -70,10 +72,10 @@ def redrive_executions(
     yes: Yes = False,
     waiting: WaitingForRedrive = False,
 ) -> None:
-    """Redrive executions: they go on where they failed.
+    """Redrive executions: they continue where they failed.
 
-    What succeeded is kept. Either those that are named, or all that match and have failed, or as --status says, or
-    that wait for it (--waiting-redrive).
+    The results of steps that succeeded are kept. Name executions, or choose them by options: those that failed, or have
+    the --status, or wait for a redrive (--waiting-redrive).
 
     \b
     Examples:

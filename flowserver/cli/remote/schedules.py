@@ -39,7 +39,7 @@ Cron = Annotated[
     str | None, typer.Option("--cron", help="Six fields: second, minute, hour, day of month, month, day of week.")
 ]
 Every = Annotated[str | None, typer.Option("--every", metavar="DURATION", help="Whole minutes, such as 30m or 6h.")]
-Timezone = Annotated[str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of --cron: Europe/Berlin.")]
+Timezone = Annotated[str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone of --cron: Europe/Berlin.")]
 
 
 def _overlap(absent: str) -> Any:
@@ -53,9 +53,9 @@ def _overlap(absent: str) -> Any:
     )
 
 
-Overlap = Annotated[OverlapName | None, _overlap("A new schedule has AllowAll if this is absent.")]
-TriggerOverlap = Annotated[OverlapName | None, _overlap("The schedule's own if this is absent.")]
-BackfillOverlap = Annotated[OverlapName | None, _overlap("BufferAll if this is absent: one after the other.")]
+Overlap = Annotated[OverlapName | None, _overlap("Default of a new schedule: AllowAll.")]
+TriggerOverlap = Annotated[OverlapName | None, _overlap("Default: the schedule's own.")]
+BackfillOverlap = Annotated[OverlapName | None, _overlap("Default: BufferAll, one after the other.")]
 CatchUp = Annotated[
     str | None, typer.Option("--catch-up", metavar="DURATION", help="How late a tick may start: 10m, 1h.")
 ]
@@ -64,26 +64,26 @@ Payload = Annotated[
     typer.Option(
         "--payload",
         metavar="JSON|@FILE|-",
-        help="`$input.payload` of the executions, with triggerTime and triggerName beside it.",
+        help="`$input.payload` of the executions; their input also has triggerTime and triggerName.",
     ),
 ]
 Qualifier = Annotated[
     str | None,
     typer.Option(
-        "--qualifier", metavar="VERSION|ALIAS", help="What executions run: a version, or what the alias chooses."
+        "--qualifier", metavar="VERSION|ALIAS", help="What executions run: a version, or the choice of an alias."
     ),
 ]
 Description = Annotated[str | None, typer.Option("--description", help="What it is for.")]
 PauseOnFailure = Annotated[
     bool | None, typer.Option("--pause-on-failure/--no-pause-on-failure", help="Pause when an execution fails.")
 ]
-Note = Annotated[str, typer.Option("--note", help="Why.")]
+Note = Annotated[str, typer.Option("--note", help="Why; `schedules list` shows it.")]
 From = Annotated[
     str,
     typer.Option(
         "--from",
         metavar="AGE",
-        help="Beginning of the range: an age (7d), `today`, or an instant, in the schedule's zone without an offset.",
+        help="Start of the range: an age (7d), `today`, or an instant; without an offset, in the schedule's zone.",
     ),
 ]
 To = Annotated[str, typer.Option("--to", metavar="AGE", help="End of the range; as for --from.")]
@@ -92,7 +92,7 @@ To = Annotated[str, typer.Option("--to", metavar="AGE", help="End of the range; 
 @schedules.callback()
 @takes_choices
 def _schedules() -> None:
-    """Let flows start by themselves."""
+    """Start executions of flows at set times."""
 
 
 @schedules.command("list")
@@ -122,7 +122,7 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
 @schedules.command("get")
 @remote
 def get_schedule(session: Session, schedule: Path) -> None:
-    """Show a schedule with its next and its last ten times.
+    """Show a schedule, ten next ticks, ten last executions.
 
     \b
     Example:
@@ -192,7 +192,7 @@ def create_schedule(session: Session, schedule: Path, fields: dict[str, Any]) ->
 @remote
 @_with_fields
 def update_schedule(session: Session, schedule: Path, fields: dict[str, Any]) -> None:
-    """Change what is given of a schedule.
+    """Change the given fields of a schedule.
 
     \b
     Example:
@@ -300,7 +300,8 @@ def backfill_schedule(
 ) -> None:
     """Run the ticks of a range that has passed.
 
-    A tick that has an execution already is skipped. It prints how many ticks have started and how many are queued.
+    A tick that has an execution already is skipped. The command prints how many ticks have started and how many are
+    queued.
 
     \b
     Examples:

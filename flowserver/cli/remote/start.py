@@ -53,9 +53,9 @@ def start(
 ) -> None:
     """Start an execution of a flow.
 
-    With --wait the steps are shown while they run, and then the output is printed. It says so if steps wait for a
-    redrive, and waits on. Exit code 0: it succeeded. 1: it failed, was stopped or timed out. Ctrl-c detaches; the
-    execution runs on.
+    With --wait the command shows the steps while they run, and then prints the output. If steps wait for a redrive, it
+    says so and continues to wait. Exit code 0: the execution succeeded. 1: it failed, was stopped or timed out. Ctrl-c
+    detaches; the execution continues.
 
     \b
     Examples:

@@ -39,7 +39,7 @@ _TASKS: Final = "flowserver tasks list"
 
 @remote
 def status(session: Session) -> None:
-    """Show the server, and what needs a look.
+    """Show the state of the server, and what needs attention.
 
     \b
     Examples:

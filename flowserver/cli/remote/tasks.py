@@ -22,7 +22,8 @@ tasks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Token = Annotated[str, typer.Argument(metavar="TOKEN|@FILE|-", help="The task's token; - is standard input.")]
 OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only tasks of this flow.")]
 OlderThan = Annotated[
-    str | None, typer.Option("--older-than", metavar="DURATION", help="Only those that have waited for so long: 1h.")
+    str | None,
+    typer.Option("--older-than", metavar="DURATION", help="Only those that have waited at least this long: 1h."),
 ]
 Output = Annotated[
     str | None, typer.Option("--output", metavar="JSON|@FILE|-", help="The task's result, a JSON object.")
@@ -34,7 +35,7 @@ Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in wo
 @tasks.callback()
 @takes_choices
 def _tasks() -> None:
-    """List and answer tasks that wait for an answer."""
+    """List tasks that wait for a report, and report on them."""
 
 
 @tasks.command("list")

@@ -18,7 +18,7 @@ versions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Number = Annotated[int, typer.Argument(metavar="VERSION", help="The version's number.")]
 Other = Annotated[
     int | None,
-    typer.Argument(metavar="VERSION", help="The version to compare with; what the flow has now if absent."),
+    typer.Argument(metavar="VERSION", help="The version to compare with; default: the flow's current definition."),
 ]
 Description = Annotated[str, typer.Option("--description", help="What has changed, in your words.")]
 

@@ -12,9 +12,11 @@ from flowserver.cli.remote.times import seconds_of
 def watch(session: Session, execution: ExecutionPath, timeout: Timeout = None) -> None:
     """Attach to an execution and show its steps.
 
-    They are shown live; then its output is printed. It says so if steps wait for a redrive, and waits on.
+    The command shows the steps while they run, and then prints the output. If steps wait for a redrive, it says so and
+    continues to wait.
 
-    Exit code 0: it succeeded. 1: it failed, was stopped or timed out. Ctrl-c detaches; the execution continues.
+    Exit code 0: the execution succeeded. 1: it failed, was stopped or timed out. Ctrl-c detaches; the execution
+    continues.
 
     \b
     Example:
