@@ -188,7 +188,7 @@ class ServiceNotFound(FlowServerError):
 
 
 class FunctionNotFound(FlowServerError):
-    """The function that is to be invoked is not registered."""
+    """The function to invoke is not registered."""
 
     code = "FunctionNotFound"
     status = 404
@@ -223,7 +223,7 @@ class FunctionNotStarted(FlowServerError):
 
 
 class ResourceExhausted(FlowServerError):
-    """As many calls of the function as it allows are made already, and as many wait."""
+    """The function has as many running and waiting calls as it allows."""
 
     code = "ResourceExhausted"
     status = 429

@@ -28,7 +28,7 @@ LABEL_CHARACTERS_MAX = 100
 
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-Label = Annotated[str, typer.Option("--label", help="Whose key it is, for `keys list`.")]
+Label = Annotated[str, typer.Option("--label", help="Who uses the key; `keys list` shows it.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The access key id.")]
 
@@ -47,7 +47,7 @@ def _keys() -> None:
 @keys.command()
 @formatted
 def create(output: str, label: Label = "", database_url: DatabaseUrl = None) -> None:
-    """Create an access key and show it, this once.
+    """Create an access key and show it once.
 
     SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`.
 

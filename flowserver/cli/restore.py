@@ -21,22 +21,22 @@ Damaged = Annotated[
     typer.Option(
         "--damaged",
         help="Restore it although checks find damage or violations, which are shown. "
-        "Not a file that SQLite cannot open: see what `sqlite3 FILE .recover` can save of it.",
+        "If SQLite cannot open the file, this does not help: `sqlite3 FILE .recover` may save a part of it.",
     ),
 ]
 
 
 def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl = None) -> None:
-    """Put a backup in the place of the SQLite database.
+    """Replace the SQLite database with a backup.
 
-    Stop the server first. The backup is copied beside the database, every row of it is checked, and only then does the
-    copy take the database's place, in one step, readable by its owner only. Then the database is checked once more. An
-    interruption leaves the old database or the new one, whole.
+    Stop the server first. The command copies the backup beside the database and checks every row of the copy. Then the
+    copy replaces the database in one step, readable by its owner only, and the command checks it once more. An
+    interruption leaves the whole old database or the whole new one.
 
     The old database is kept beside the new one, as `NAME.before-restore`, until the next restore; you may delete it.
-    A server that needed access keys does not open: if the backup has none, it lets no caller in until you create one.
+    If the server needed access keys and the backup has none, the server refuses all callers until you create a key.
 
-    After a file was replaced by hand while a `-wal` waited, FILE may be the database file itself.
+    If the database file was replaced by hand beside a `-wal`, FILE may be that database file itself.
 
     \b
     Examples:

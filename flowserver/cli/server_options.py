@@ -25,7 +25,7 @@ def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
 _OUTPUT: Final = _parameter(
     "output",
     OutputName,
-    typer.Option("-o", "--format", case_sensitive=False, help="Form of what is printed: table, json, yaml or name."),
+    typer.Option("-o", "--format", case_sensitive=False, help="Form of the output: table, json, yaml or name."),
 )
 _OPTIONS: Final = (
     _parameter(
@@ -48,7 +48,7 @@ _OPTIONS: Final = (
     _parameter(
         "context",
         str,
-        typer.Option("--context", metavar="NAME", help=f"Named server: flowserver context. [env: {CONTEXT_VARIABLE}]"),
+        typer.Option("--context", metavar="NAME", help=f"The server of this context. [env: {CONTEXT_VARIABLE}]"),
     ),
     _OUTPUT,
     _parameter("no_color", bool, typer.Option("--no-color", help="Print without colours. [env: NO_COLOR]")),

@@ -26,7 +26,7 @@ Files = Annotated[
     list[str],
     typer.Argument(metavar="PATH", help="Definitions in YAML or JSON, or folders of them; - is standard input."),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def create_alias(session: Session, flow: FlowName, alias: Name, route: Routes, d
 @aliases.command("update")
 @remote
 def update_alias(session: Session, flow: FlowName, alias: Name, route: Routes, description: Description = None) -> None:
-    """Give an alias other routes.
+    """Change the routes of an alias.
 
     \b
     Examples:

@@ -87,7 +87,7 @@ def set_context(session: Session, name: Name) -> None:
 @contexts.command("use")
 @remote
 def use_context(session: Session, name: Name) -> None:
-    """Choose the context of the commands that name none.
+    """Choose the context of commands without --context.
 
     \b
     Example:

@@ -50,7 +50,7 @@ ExecutionPath = Annotated[str, typer.Argument(metavar="EXECUTION", help="The exe
 ExecutionPaths = Annotated[list[str], typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")]
 ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the error that ends it.")]
 Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until the execution has ended.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Also show new events, until the execution has ended.")]
 OfStep = Annotated[
     str | None,
     typer.Option(
@@ -204,7 +204,7 @@ def stop_executions(
 ) -> None:
     """Stop executions for good.
 
-    Either those that are named, or all running ones that match.
+    Name executions, or choose running ones by options.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ File = Annotated[
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many at most.")]
 OnRetriesExhausted = Annotated[
     Literal["fail", "wait-for-redrive"] | None,
-    typer.Option("--on-retries-exhausted", help="What executions do if a step fails for good and nothing catches it."),
+    typer.Option("--on-retries-exhausted", help="What executions do if a step fails for good and no `catch` applies."),
 ]
 RetentionDays = Annotated[
     int | None, typer.Option("--retention-days", min=0, help="How long ended executions are kept; 0 for ever.")
@@ -131,7 +131,7 @@ def set_flow(
     retention_days: RetentionDays = None,
     description: Description = None,
 ) -> None:
-    """Change settings of a flow, which its definition does not have.
+    """Change settings of a flow, which are not in its definition.
 
     \b
     Examples:

@@ -162,7 +162,7 @@ def get_function(session: Session, name: Name) -> None:
 @functions.command("delete")
 @remote
 def delete_function(session: Session, name: Name) -> None:
-    """Take a function out of the registry.
+    """Remove the registration of a function.
 
     Steps that call it fail from now on.
 

@@ -27,7 +27,7 @@ Name = Annotated[
     str | None,
     typer.Option(
         "--name",
-        help="The execution's name; else a new one. While it runs, the same start again gives the same execution.",
+        help="The execution's name; default: a new one. While it runs, the same start returns it again.",
     ),
 ]
 Qualifier = Annotated[

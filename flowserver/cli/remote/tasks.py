@@ -69,7 +69,7 @@ def list_tasks(session: Session, flow: OfFlow = None, older_than: OlderThan = No
 @tasks.command("succeed")
 @remote
 def succeed_task(session: Session, task_token: Token, result: Output = None) -> None:
-    """Report that a task has done its work.
+    """Report that a task has succeeded.
 
     \b
     Examples:

@@ -72,7 +72,7 @@ def get_version(session: Session, flow: FlowName, version: Number) -> None:
 def diff_versions(session: Session, flow: FlowName, version: Number, other: Other = None) -> None:
     """Show how a version differs from another one.
 
-    Without another one: from what the flow has now.
+    Without a second version it is compared with the flow's current definition.
 
     Exit code 0: it does not differ. 1: it does.
 
@@ -92,7 +92,7 @@ def diff_versions(session: Session, flow: FlowName, version: Number, other: Othe
 @versions.command("publish")
 @remote
 def publish_version(session: Session, flow: FlowName, description: Description = "") -> None:
-    """Publish the definition that a flow has now.
+    """Publish the current definition of a flow.
 
     If the newest version has this definition and description already, nothing is published.
 
