@@ -213,7 +213,7 @@ class Alias(Result, frozen=True):
 
 
 class Queue(Result, frozen=True):
-    """A queue. Lists show it without the number of its messages."""
+    """A queue. `queues()` gives it without the number of its messages."""
 
     name: str
     ready: int = 0
@@ -225,7 +225,7 @@ class Queue(Result, frozen=True):
 
 
 class Topic(Result, frozen=True):
-    """A topic. Lists show it without its subscriptions and the number of its messages."""
+    """A topic. `topics()` gives it without its subscriptions and the number of its messages."""
 
     name: str
     undelivered: int = 0

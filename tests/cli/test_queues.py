@@ -25,6 +25,8 @@ def test_sent_peeked_and_purged(flowserver, tmp_path):
     flowserver("queues", "send", "work", "-", "--delay", "1h", "--priority", "1", stdin="later")
     listed = flowserver("queues", "list").stdout.splitlines()
     assert [line.split() for line in listed] == [["QUEUE", "READY", "RECEIVED", "DELAYED"], ["work", "2", "0", "1"]]
+    (counted,) = json.loads(flowserver("queues", "list", "-o", "json").stdout)
+    assert (counted["ready"], counted["received"], counted["delayed"]) == (2, 0, 1)
     shown = json.loads(flowserver("queues", "peek", "work", "--limit", "9", "--base64", "-o", "json").stdout)
     assert [each["body"] for each in shown] == ["hello", "from a file"]
     assert flowserver("queues", "peek", "work", "--limit", "2", "-o", "name").stdout.splitlines()[1:] == [
@@ -40,6 +42,8 @@ def test_sent_peeked_and_purged(flowserver, tmp_path):
 def test_topics(flowserver):
     assert flowserver("topics", "publish", "orders", "hello", "--tag", "paid").stdout.startswith("published ")
     assert flowserver("topics", "list").stdout.splitlines()[1].split() == ["orders", "0"]
+    (shown,) = json.loads(flowserver("topics", "list", "-o", "json").stdout)
+    assert (shown["name"], shown["undelivered"], shown["subscriptions"]) == ("orders", 0, [])
 
 
 @pytest.mark.parametrize(

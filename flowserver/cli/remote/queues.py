@@ -53,7 +53,7 @@ def list_queues(session: Session, prefix: Prefix = None, limit: Limit = 50) -> N
       flowserver queues list
     """
     found: Iterable[Queue] = session.client.queues(prefix)
-    if session.output == "table":
+    if session.output != "name":
         found = (session.client.get_queue(each.name) for each in found)
     columns = {
         "QUEUE": lambda one: one.name,

@@ -35,7 +35,7 @@ def list_topics(session: Session, prefix: Prefix = None, limit: Limit = 50) -> N
       flowserver topics list
     """
     found: Iterable[Topic] = session.client.topics(prefix)
-    if session.output == "table":
+    if session.output != "name":
         found = (session.client.get_topic(each.name) for each in found)
     columns = {
         "TOPIC": lambda one: one.name,
