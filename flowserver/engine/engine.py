@@ -150,7 +150,7 @@ class Engine(Parts):
         if notice.sweep:
             self.recovery.sweep_soon()
         if notice.functions:
-            self.registry.forget()
+            self.endpoints.forget()
             self.invocations.settings.forget()
         for queue in notice.queues:
             self.queues.scan_soon(queue)
@@ -172,7 +172,7 @@ class Engine(Parts):
 
     def functions_changed(self) -> None:
         """Forget what is cached of functions, here and on other nodes, after a registration or its settings changed."""
-        self.registry.forget()
+        self.endpoints.forget()
         self.invocations.settings.forget()
         if not self.membership.is_alone:
             self.membership.announce().functions = True

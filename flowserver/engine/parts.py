@@ -34,7 +34,7 @@ from flowserver.engine.executions.step_calls import StepCalls
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
-from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.engine.invocations.invocations import InvocationListener, Invocations
 from flowserver.engine.invocations.recovery import InvocationRecovery
 from flowserver.engine.invocations.retention import InvocationRetention
@@ -47,9 +47,9 @@ from flowserver.engine.reads.slow_reads import SlowReads
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.invokers.broker_clients import Outlets
+from flowserver.invokers.calls import Invoker
 from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.remote_destinations import Senders
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.metrics import Metrics
@@ -113,12 +113,12 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         # Functions: how calls leave this node.
         self.invoker = invoker
         self.outlets = Outlets(options.outlets)
-        self.registry = FunctionRegistry(self.reader)
+        self.endpoints = EndpointLookup(self.reader)
         self.hooks = Hooks(invoker)
         self.slots = CallSlots(limits, lambda: self.membership.share.nodes)
         self.callbacks = Callbacks(context)
         # Invocations, queues and deliveries.
-        self.invocations = Invocations(context, self.registry, invoker, self.hooks, self.slots, self.callbacks, self)
+        self.invocations = Invocations(context, self.endpoints, invoker, self.hooks, self.slots, self.callbacks, self)
         self.retries = RetryTimer(context, self.invocations.take_over)
         self.invocation_retention = InvocationRetention(context)
         self.queues = Queues(context, self.outlets)
@@ -134,8 +134,8 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.starter = Starter(context)
         submitter = InvocationSubmitter(self.invocations, limits)
         sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
-        self.step_calls = StepCalls(context, invoker, self.registry, self.starter, sender, submitter, self.hooks)
-        self.dispatcher = Dispatcher(context, self.registry, self.slots, self.step_calls)
+        self.step_calls = StepCalls(context, invoker, self.endpoints, self.starter, sender, submitter, self.hooks)
+        self.dispatcher = Dispatcher(context, self.endpoints, self.slots, self.step_calls)
         self.timers = StepTimers(context, self.metrics.woke)
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
         self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)

@@ -9,8 +9,8 @@ from multidict import CIMultiDict
 
 from flowserver.base.limits import Limits
 from flowserver.front.link import Handler, Link, LinkLost
+from flowserver.invokers.calls import Endpoint, Failed, Invocation, Invoker, Replied, Reply
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
 from flowserver.invokers.replies import failed, read_reply
 from flowserver.invokers.web_requests import WebRequest
 

@@ -24,9 +24,9 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
+from flowserver.invokers.calls import Endpoint
 from flowserver.invokers.forbidden_addresses import open_socket
 from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, HttpConnection
-from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.request_bytes import lasting_head
 
 CONNECT_SECONDS = 10

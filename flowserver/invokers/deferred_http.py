@@ -6,7 +6,7 @@ from typing import Final
 from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.concurrency.threads import run_aside
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
+from flowserver.invokers.calls import Endpoint, Failed, Invocation, Invoker, Replied, Reply
 from flowserver.invokers.web_requests import WebRequest
 
 HTTP: Final = "flowserver.invokers.http:HttpInvoker"

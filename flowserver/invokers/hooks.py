@@ -8,7 +8,7 @@ import logging
 from functools import partial
 
 from flowserver.concurrency.single_flight import SingleFlight
-from flowserver.invokers.invocation import Endpoint, Failed, Invoker
+from flowserver.invokers.calls import Endpoint, Failed, Invoker
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.messages import Failure
 

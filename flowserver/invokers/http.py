@@ -11,11 +11,11 @@ from aiohttp.http import HttpProcessingError
 
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
+from flowserver.invokers.calls import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, ConnectionPool, Route, Routes
 from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection, ReplyTooLarge, TooManyInterimReplies
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.request_bytes import request_id, write_request, write_web_request
 from flowserver.invokers.transport_failures import broken_off, call_seconds, explain, is_own_trouble, timed_out

@@ -14,7 +14,7 @@ from aiohttp import ClientConnectionResetError, ServerDisconnectedError, StreamR
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
-from flowserver.invokers.invocation import Reply
+from flowserver.invokers.calls import Reply
 
 SLICE_BYTES = 16_384
 """Bytes that are parsed at once outside a body: about a millisecond's worth of interim replies."""

@@ -10,8 +10,8 @@ import msgspec
 
 from flowserver.base.json_values import InvalidJson, dump_json_bytes, load_json_object
 from flowserver.base.limits import Limits
+from flowserver.invokers.calls import Failed, Invocation, Reply
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in, is_marked_as_error
 from flowserver.machine.invocations.lifecycle import AttemptFailed, AttemptSucceeded
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from flowserver.base.errors import FlowServerError
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
-from flowserver.invokers.invocation import Failed, Reply
+from flowserver.invokers.calls import Failed, Reply
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import Destination, QueueAddress, WebAddress
 from flowserver.machine.deliveries.notifications import Notification

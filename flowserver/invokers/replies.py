@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
 from flowserver.base.limits import Limits
 from flowserver.base.request_ids import readable_request_id
+from flowserver.invokers.calls import Failed, Invocation, Replied, Reply
 from flowserver.invokers.error_names import ErrorName, error_of_status
-from flowserver.invokers.invocation import Failed, Invocation, Replied, Reply
 from flowserver.invokers.request_bytes import request_id
 
 BODY_CHARACTERS_MAX: Final = 1_000

@@ -12,7 +12,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from flowserver.base.request_ids import call_request_id
-from flowserver.invokers.invocation import Invocation
+from flowserver.invokers.calls import Invocation
 from flowserver.invokers.web_requests import WebRequest
 
 _BREAKS_A_LINE = re.compile(r"[\r\n\0]")

@@ -19,9 +19,9 @@ from aiohttp import (
 )
 
 from flowserver.base.limits import Limits
+from flowserver.invokers.calls import Endpoint, Failed, Invocation
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.forbidden_addresses import AddressRefused
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation
 from flowserver.invokers.replies import failed
 
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

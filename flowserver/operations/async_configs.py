@@ -43,7 +43,7 @@ class AsyncConfigOperations:
         """
         key = check_function(service, qualifier, function)
         document = checked_config(wanted)
-        found = await self._engine.registry.find(*key)
+        found = await self._engine.endpoints.find(*key)
         if isinstance(found, Failure):
             raise not_found(found)
         now = self._engine.clock.now_ms()

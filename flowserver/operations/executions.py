@@ -36,13 +36,9 @@ from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
 from flowserver.store.executions.listing import ExecutionFilter, Listed, list_executions
 from flowserver.store.executions.listing_all import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
+from flowserver.store.executions.lookups import find_id, is_running
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.rows import (
-    ExecutionRow,
-    find_execution,
-    find_id,
-    is_running,
-)
+from flowserver.store.executions.shown_executions import ExecutionRow, find_execution
 from flowserver.store.integrity.violations import unpark_execution
 
 LOOK_AGAIN_SECONDS = 5.0

@@ -8,7 +8,7 @@ from flowserver.base.errors import (
     ServiceNotFound,
 )
 from flowserver.base.names import NAME_RULE, is_name
-from flowserver.engine.functions.registry import FunctionKey
+from flowserver.engine.functions.endpoint_lookup import FunctionKey
 from flowserver.machine.messages import Failure
 
 WITHOUT_SERVICE = "-"

@@ -4,8 +4,8 @@ import asyncio
 
 from flowserver.base.errors import EntityTooLarge, FunctionNotStarted
 from flowserver.engine.engine import Engine
+from flowserver.invokers.calls import Endpoint, Failed, Invocation, Reply
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Reply
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of
 from flowserver.machine.messages import Failure
 from flowserver.operations.function_names import check_function, not_found
@@ -30,7 +30,7 @@ class InvocationOperations:
         key = check_function(service, qualifier, function)
         if len(payload) > bytes_max:
             raise EntityTooLarge(f"payload size exceeds maximum allowed size ({bytes_max} bytes)")
-        endpoint = await self._engine.registry.find(*key)
+        endpoint = await self._engine.endpoints.find(*key)
         if isinstance(endpoint, Failure):
             raise not_found(endpoint)
         invocation = Invocation(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from flowserver.engine.functions.registry import look_up
+from flowserver.engine.functions.endpoint_lookup import look_up
 from flowserver.language.diagnostics import DIAGNOSTICS_MAX, Diagnostic, Severity, Target, shown
 from flowserver.language.graph import Flow, FlowTarget, FunctionTarget, TaskStep
 from flowserver.language.graph import Target as TaskTarget

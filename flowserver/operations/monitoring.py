@@ -7,7 +7,7 @@ from flowserver.engine.engine import Engine
 from flowserver.operations.cached_read import CachedRead
 from flowserver.operations.stuck_executions import Overdue
 from flowserver.store.cluster.nodes import count_nodes
-from flowserver.store.executions.rows import count_parked, count_running, count_waiting_for_redrive
+from flowserver.store.executions.lookups import count_parked, count_running, count_waiting_for_redrive
 from flowserver.store.integrity.space import used_bytes
 from flowserver.store.invocations.parked import count_parked_invocations
 from flowserver.store.keys import Admission, read_admission, try_write

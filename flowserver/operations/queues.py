@@ -22,8 +22,8 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
 from flowserver.engine.queues.queues import new_receipt
-from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
+from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.message_writes import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.store.queues.messages import (

@@ -23,7 +23,8 @@ from flowserver.operations.page_tokens import cursor_of, token_of
 from flowserver.operations.pages import check_limit
 from flowserver.operations.redrive_plans import RedrivePlan, RedriveWish, plan_redrive
 from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
-from flowserver.store.executions.rows import ExecutionRow, find_id
+from flowserver.store.executions.lookups import find_id
+from flowserver.store.executions.shown_executions import ExecutionRow
 
 TRIES: Final = 3
 """How often a redrive is planned anew because the execution has changed meanwhile."""

@@ -15,7 +15,7 @@ from flowserver.operations.history_search import EVENT_ID_MAX
 from flowserver.store.executions.history import list_events
 from flowserver.store.executions.history_search import EventFilter, search_events
 from flowserver.store.executions.loading import read_header
-from flowserver.store.executions.rows import find_paths
+from flowserver.store.executions.lookups import find_paths
 
 NAMED_MAX: Final = 3
 """Executions that a reason names."""

@@ -25,8 +25,8 @@ from flowserver.machine.deliveries.destinations import (
 )
 from flowserver.machine.deliveries.notifications import ContentFormat
 from flowserver.machine.deliveries.retry_strategies import Strategy
-from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
+from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.operations.topics import (
     check_tag,

@@ -18,8 +18,8 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.engine.engine import Engine
-from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
+from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.deliveries import count_undelivered_messages, delete_deliveries_of
 from flowserver.store.queues.topics import (

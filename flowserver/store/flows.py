@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func,
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.schema.tables import definitions, flows
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.page_bytes import read_page
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import legible

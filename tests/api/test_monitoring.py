@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.exc import OperationalError
 
-from flowserver.invokers.invocation import Failed
+from flowserver.invokers.calls import Failed
 from flowserver.metrics import GAUGES
 from flowserver.operations import monitoring
 from flowserver.operations.monitoring import CENSUS_SECONDS

@@ -24,8 +24,8 @@ import httpx
 import uvloop
 
 from flowserver.base.limits import Limits
+from flowserver.invokers.calls import Endpoint, Invocation, Replied
 from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.invocation import Endpoint, Invocation, Replied
 from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.function import FunctionProcess
 

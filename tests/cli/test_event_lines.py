@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from flowserver.cli.remote.execution_progress import Progress, State, StepProgress
+from flowserver.cli.remote.step_states import Progress, State, StepProgress
 from flowserver.client import Client
 
 LOOP = """\

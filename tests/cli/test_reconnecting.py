@@ -3,7 +3,7 @@
 import pytest
 
 from flowserver.cli.remote import following, reconnecting
-from flowserver.cli.remote.execution_progress import Progress
+from flowserver.cli.remote.step_states import Progress
 from flowserver.client import Client
 from tests.support.server import ServerProcess
 

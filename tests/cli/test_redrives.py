@@ -7,9 +7,9 @@ from functools import partialmethod
 import pytest
 from rich.console import Console
 
-from flowserver.cli.remote.execution_progress import Progress
 from flowserver.cli.remote.live_steps import Drawing
 from flowserver.cli.remote.step_lines import shown_notes
+from flowserver.cli.remote.step_states import Progress
 from flowserver.client import Client
 from flowserver.client.results import Event, Execution
 

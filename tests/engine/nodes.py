@@ -21,7 +21,7 @@ from flowserver.invokers.brokers import read_outlets
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
 from flowserver.store.cluster.nodes import remove_node
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.sql.database import Database
 from tests.engine.called_functions import Functions
 from tests.support.clock import ManualClock

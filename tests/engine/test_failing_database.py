@@ -66,7 +66,7 @@ async def test_a_call_waits_until_its_function_can_be_looked_up(node: Node, func
     await node.start("f", "first")
     (await functions.next_call("shop/pay")).reply({})
     await node.end_of("f", "first")
-    node.engine.registry.forget()
+    node.engine.endpoints.forget()
     node.database.unreadable = True
     await node.engine.starter.start(NewExecution(flow_name="f", execution_id="id", name="second"))
     await node.database.failed()

@@ -79,7 +79,7 @@ async def test_a_lost_definition_or_registration_fails_its_users(
     )
     lose_wide_values(postgres_url, "definitions")
     lose_wide_values(postgres_url, "functions")
-    node.engine.registry.forget()
+    node.engine.endpoints.forget()
     with pytest.raises(InternalServerError):
         await node.start("wide", "e")
     await node.start("calling", "e")

@@ -9,7 +9,7 @@ import pytest
 from yarl import URL
 
 from flowserver.base.limits import Limits
-from flowserver.invokers.invocation import Failed, Invocation, Replied
+from flowserver.invokers.calls import Failed, Invocation, Replied
 from flowserver.invokers.replies import classify_reply
 from flowserver.invokers.request_bytes import lasting_head, write_request
 from tests.hosting.tutorial_handlers import ECHO, GET_JOB_STATUS, START_JOB

@@ -8,8 +8,8 @@ from flowserver.api.internal_faults import as_fault
 from flowserver.base.limits import Limits
 from flowserver.front.function_calls import Calling, DistantInvoker
 from flowserver.front.link import Link
+from flowserver.invokers.calls import Endpoint, Invocation, Invoker
 from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.invocation import Endpoint, Invocation, Invoker
 from tests.invokers.wire_server import WireServer
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from flowserver.invokers.calls import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.web_requests import WebRequest
 
 ENDPOINT = Endpoint("http://f", {}, 60, initialize_url="http://f/initialize", pre_stop_url="http://f/pre-stop")

@@ -15,9 +15,9 @@ import pytest
 from aiohttp import ClientConnectorError
 from aiohttp.client_reqrep import ConnectionKey
 
+from flowserver.invokers.calls import Endpoint, Failed, Replied
 from flowserver.invokers.dns_resolver import THREADS_MAX, OwnThreadsResolver
 from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.invocation import Endpoint, Failed, Replied
 from flowserver.invokers.transport_failures import is_own_trouble
 from flowserver.invokers.web_requests import WebRequest
 from tests.invokers.wire_server import FixedResolver, head, reply_with

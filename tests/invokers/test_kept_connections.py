@@ -7,9 +7,9 @@ from unittest.mock import ANY, Mock
 
 import pytest
 
+from flowserver.invokers.calls import Endpoint, Failed, Replied
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.http_connection import SLICE_BYTES, BoundedHandler
-from flowserver.invokers.invocation import Endpoint, Failed, Replied
 from tests.invokers.wire_server import WireServer, head, reply_with
 
 LENGTH = head(200, "content-length: 8") + b'{"a": 1}'

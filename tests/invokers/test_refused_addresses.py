@@ -2,9 +2,9 @@
 
 import pytest
 
+from flowserver.invokers.calls import Endpoint, Replied
 from flowserver.invokers.forbidden_addresses import is_refused
 from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.invocation import Endpoint, Replied
 from tests.invokers.wire_server import FixedResolver
 
 

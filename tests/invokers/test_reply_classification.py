@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from flowserver.base.limits import Limits
+from flowserver.invokers.calls import Failed, Invocation, Replied
 from flowserver.invokers.error_names import ErrorName, error_of_status
-from flowserver.invokers.invocation import Failed, Invocation, Replied
 from flowserver.invokers.replies import BODY_CHARACTERS_MAX, classify_reply
 
 ERROR_HEADER = {"X-Fc-Error-Type": "UnhandledInvocationError"}

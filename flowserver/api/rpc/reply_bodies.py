@@ -7,7 +7,7 @@ from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json
 from flowserver.machine.events import Event
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.flows import FlowRow
 
 

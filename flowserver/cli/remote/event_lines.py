@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from flowserver.cli.document_output import show_document
 from flowserver.cli.printable import json_text
-from flowserver.cli.remote.execution_progress import FoldedEvent
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.step_states import FoldedEvent
 from flowserver.cli.remote.times import shown_instant
 from flowserver.client.results import Event
 from flowserver.machine.event_paths import EventPaths, is_path, matches_path

@@ -11,10 +11,10 @@ import typer
 
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.remote.execution_progress import Progress
 from flowserver.cli.remote.reconnecting import LOST_SECONDS_MAX, Reconnecting
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line, waiting_lines
+from flowserver.cli.remote.step_states import Progress
 from flowserver.client.errors import WaitedTooLong
 from flowserver.client.results import Execution
 

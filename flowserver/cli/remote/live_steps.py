@@ -12,8 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flowserver.cli.remote.execution_progress import Progress, State, StepProgress
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, shown_notes, shown_time, waiting_lines
+from flowserver.cli.remote.step_states import Progress, State, StepProgress
 from flowserver.cli.remote.times import shown_span
 from flowserver.cli.yaml_text import step_names
 from flowserver.client.results import Execution

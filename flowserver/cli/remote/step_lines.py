@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from flowserver.cli.printable import printable
-from flowserver.cli.remote.execution_progress import Progress, State, StepProgress
 from flowserver.cli.remote.output import one_line
+from flowserver.cli.remote.step_states import Progress, State, StepProgress
 from flowserver.cli.remote.times import seconds_between, shown_seconds
 from flowserver.client.results import Iterations as ToldIterations
 from flowserver.machine.step_counts import Iterations

@@ -13,7 +13,7 @@ from flowserver.machine.messages import DeadlineReached, Message, Stop
 from flowserver.machine.state import Status
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.redriving import RedriveRequest
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.flows import FlowRow
 
 

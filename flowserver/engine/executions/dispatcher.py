@@ -10,11 +10,11 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
-from flowserver.engine.executions.call_reloading import OrderedCall, WaitingCalls
 from flowserver.engine.executions.step_calls import StepCalls, TaskResult
+from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
-from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.language.graph import (
     ActionTarget,
     FunctionTarget,
@@ -30,12 +30,12 @@ class Dispatcher:
     Of a waiting call it holds the key, and the command of up to KEPT_MAX small ones.
     """
 
-    def __init__(self, context: EngineContext, registry: FunctionRegistry, slots: CallSlots, made: StepCalls) -> None:
+    def __init__(self, context: EngineContext, endpoints: EndpointLookup, slots: CallSlots, made: StepCalls) -> None:
         self._committer = context.committer
         self._lease = context.lease
         self._made = made
         self._orders = WaitingCalls(context)
-        self._queues: CallQueues[TaskKey] = CallQueues(registry, slots, self._slot_granted, self._refuse)
+        self._queues: CallQueues[TaskKey] = CallQueues(endpoints, slots, self._slot_granted, self._refuse)
         self._calls: dict[TaskKey, asyncio.Task[None]] = {}
         self._queue_of: dict[TaskKey, QueueKey] = {}
         self._kept_orders: dict[TaskKey, OrderedCall] = {}

@@ -21,8 +21,9 @@ from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import is_qualifier, no_version
+from flowserver.store.executions.lookups import count_running, find_statuses
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.rows import ExecutionRow, count_running, find_statuses
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0

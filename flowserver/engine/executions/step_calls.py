@@ -15,9 +15,9 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter
-from flowserver.engine.functions.registry import FunctionRegistry, Lookup
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup, Lookup
+from flowserver.invokers.calls import Invocation, Invoker, Replied
 from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Invocation, Invoker, Replied
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
 from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID, QUALIFIER
 from flowserver.machine.commands import Caller, InvokeTask
@@ -42,7 +42,7 @@ class StepCalls:
         self,
         context: EngineContext,
         invoker: Invoker,
-        registry: FunctionRegistry,
+        endpoints: EndpointLookup,
         starter: Starter,
         sender: MessageSender,
         submitter: InvocationSubmitter,
@@ -51,7 +51,7 @@ class StepCalls:
         self._clock = context.clock
         self._limits = context.limits
         self._invoker = invoker
-        self._registry = registry
+        self._endpoints = endpoints
         self._starter = starter
         self._sender = sender
         self._submitter = submitter
@@ -121,10 +121,10 @@ class StepCalls:
         return TaskResult(Failure(reply.error, reply.cause), reply.request_id or request_id)
 
     async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
-        known = self._registry.cached(service, qualifier, function)
+        known = self._endpoints.cached(service, qualifier, function)
         if known is not None:
             return known
-        return await retry_until_available(lambda: self._registry.find(service, qualifier, function))
+        return await retry_until_available(lambda: self._endpoints.find(service, qualifier, function))
 
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> TaskResult:
         """Call another product's API: the function that the operator has registered in its place."""

@@ -15,8 +15,8 @@ from typing import Generic, NamedTuple, TypeVar
 from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
 from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.functions.call_slots import Callee, CallSlot, CallSlots
-from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup
-from flowserver.invokers.invocation import Endpoint
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup, FunctionKey, Lookup
+from flowserver.invokers.calls import Endpoint
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class CallQueues(Generic[K]):
 
     def __init__(
         self,
-        registry: FunctionRegistry,
+        endpoints: EndpointLookup,
         slots: CallSlots,
         begin: Callable[[K, CallSlot], None],
         refuse: Callable[[K, str], None] | None = None,
@@ -57,7 +57,7 @@ class CallQueues(Generic[K]):
         """`begin` is called with a key and its slot. `refuse` is called with a key that exceeds the limit of its
         function, and the reason; without it, callers check the limit before they `join`.
         """
-        self._registry = registry
+        self._endpoints = endpoints
         self._slots = slots
         self._begin = begin
         self._refuse = refuse
@@ -83,7 +83,7 @@ class CallQueues(Generic[K]):
         """
         if self._is_closed or self._queues.get(queue):
             return None
-        found = self._registry.cached(*queue.called) if queue.is_function else None
+        found = self._endpoints.cached(*queue.called) if queue.is_function else None
         if found is None and queue.is_function:
             return None
         limit, callee = self._limit(queue, found)
@@ -174,14 +174,16 @@ class CallQueues(Generic[K]):
             return None
         service, qualifier, function = queue.called
         try:
-            return await retry_until_available(lambda: self._registry.find(service, qualifier, function), gives_up=True)
+            return await retry_until_available(
+                lambda: self._endpoints.find(service, qualifier, function), gives_up=True
+            )
         except Exception:  # an unreadable name or registration: each call fails by it when it reaches a slot
             log.exception("cannot look up function %s of waiting calls", "/".join(queue.called))
             return None
 
     def _check_soon(self, queue: QueueKey) -> None:
         """Check the function's limit, after a look-up if it is not cached."""
-        found = self._registry.cached(*queue.called)
+        found = self._endpoints.cached(*queue.called)
         if found is not None:
             self._check_room(queue, found)
         elif queue not in self._looking:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from flowserver.base.errors import ResourceExhausted
 from flowserver.base.limits import Limits
 from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
-from flowserver.invokers.invocation import Endpoint
+from flowserver.invokers.calls import Endpoint
 
 
 class FunctionLimits:

@@ -23,22 +23,22 @@ from flowserver.base.errors import (
     ServiceNotFound,
 )
 from flowserver.concurrency.coalescer import Coalescer
-from flowserver.concurrency.short_cache import ShortCache
+from flowserver.concurrency.expiring_cache import ExpiringCache
 from flowserver.engine.context import EngineContext
 from flowserver.engine.end_reports import Callbacks
 from flowserver.engine.functions.call_queues import CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
-from flowserver.engine.functions.registry import (
+from flowserver.engine.functions.endpoint_lookup import (
     CACHED_MAX,
     CACHED_SECONDS,
+    EndpointLookup,
     FunctionKey,
-    FunctionRegistry,
     Lookup,
     look_up,
 )
 from flowserver.engine.invocations.runs import Runs
+from flowserver.invokers.calls import Endpoint, Invoker
 from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.results import result_of_invocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
@@ -90,7 +90,7 @@ class Invocations:
     def __init__(
         self,
         context: EngineContext,
-        registry: FunctionRegistry,
+        endpoints: EndpointLookup,
         invoker: Invoker,
         hooks: Hooks,
         slots: CallSlots,
@@ -101,15 +101,15 @@ class Invocations:
         self._reader = context.reader
         self._clock = context.clock
         self._lease = context.lease
-        self._registry = registry
+        self._endpoints = endpoints
         self._function_limits = slots.function_limits
         self._callbacks = callbacks
         self._listener = listener
-        self.settings = ShortCache(self._read_settings, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
+        self.settings = ExpiringCache(self._read_settings, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
         """The settings of functions with their qualifiers; the defaults if none are stored."""
         self._submissions = Coalescer(self._committer, insert_in, context.limits.pending_messages_max)
-        self._runs = Runs(context, registry, invoker, hooks, self._left)
-        self._queues: CallQueues[str] = CallQueues(registry, slots, self._begin)
+        self._runs = Runs(context, endpoints, invoker, hooks, self._left)
+        self._queues: CallQueues[str] = CallQueues(endpoints, slots, self._begin)
         self._held: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()
 
@@ -122,7 +122,7 @@ class Invocations:
         FunctionNotFound, InvocationExists if its id is taken, and ResourceThrottled if too many invocations of the
         function wait.
         """
-        endpoint = await self._registry.find(*new.called)
+        endpoint = await self._endpoints.find(*new.called)
         try:
             self._check_room(new, _found(endpoint))
         except FlowServerError:

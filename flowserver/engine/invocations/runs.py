@@ -19,9 +19,9 @@ from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot
-from flowserver.engine.functions.registry import FunctionRegistry, Lookup
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup, Lookup
+from flowserver.invokers.calls import Endpoint, Invocation, Invoker
 from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Endpoint, Invocation, Invoker
 from flowserver.invokers.outcomes import outcome_of_attempt
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,
@@ -72,7 +72,7 @@ class Runs:
     def __init__(
         self,
         context: EngineContext,
-        registry: FunctionRegistry,
+        endpoints: EndpointLookup,
         invoker: Invoker,
         hooks: Hooks,
         left: Callable[[str, InvocationRow | None], None],
@@ -84,7 +84,7 @@ class Runs:
         self._limits = context.limits
         self._lease = context.lease
         self._changes = Coalescer(context.committer, save_in, context.limits.pending_messages_max)
-        self._registry = registry
+        self._endpoints = endpoints
         self._invoker = invoker
         self._hooks = hooks
         self._left = left
@@ -173,7 +173,7 @@ class Runs:
         """Make the next commit, with the call before it if there is one; returns the row after it."""
         if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
             return await self._change(row, StopAsked())  # the stop may not be committed yet
-        endpoint = await retry_until_available(lambda: self._registry.find(*row.called), gives_up=True)
+        endpoint = await retry_until_available(lambda: self._endpoints.find(*row.called), gives_up=True)
         if row.state.status is InvocationStatus.STOPPING:
             if isinstance(endpoint, Endpoint):
                 await self._hooks.pre_stop(endpoint, row.request_id)

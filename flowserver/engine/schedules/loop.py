@@ -33,8 +33,8 @@ from flowserver.machine.schedules.state import Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.schedules.turns import Decision, Start, take_turn
 from flowserver.machine.state import Status
+from flowserver.store.executions.lookups import find_statuses
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.rows import find_statuses
 from flowserver.store.schedules.turns import (
     DAMAGED_MS,
     ScheduleTurn,

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
 from flowserver.store.schema.tables import at_work, nodes
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 
 
 def any_was_at_work(connection: Connection, execution_ids: Collection[str]) -> bool:

@@ -26,7 +26,7 @@ from flowserver.store.schema.tables import (
     nodes,
     scopes,
 )
-from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
+from flowserver.store.sql.list_parameter import among, among_pairs, pairs, texts
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import is_text, legible
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Execution, Status
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

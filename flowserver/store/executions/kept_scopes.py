@@ -23,7 +23,7 @@ from flowserver.store.schema.tables import (
     kept_scopes,
     scopes,
 )
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in
 

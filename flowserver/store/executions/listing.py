@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_,
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import LATEST, version_in
-from flowserver.store.executions.rows import ExecutionRow, as_shown, readable
+from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, WAITING_FOR_REDRIVE, executions
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import is_text, rows_with_texts

@@ -12,7 +12,7 @@ from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKin
 from flowserver.store.executions.history import find_parts
 from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.schema.tables import TASK, execution_documents, executions, finished_items, scopes
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import fetch_all, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_text
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam, select, tuple_
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions.history import scan_history
 from flowserver.store.schema.tables import executions, scopes
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.unreadable import is_text
 
 SCANNED_MAX: Final = 5_000

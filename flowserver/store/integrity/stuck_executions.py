@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from flowserver.machine.state import WaitKind
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, scopes
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import fetch_all
 from flowserver.store.sql.unreadable import is_text
 

@@ -16,7 +16,7 @@ from flowserver.machine.invocations.states import (
     InvocationSettings,
 )
 from flowserver.store.schema.tables import async_configs
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import fetch_all
 
 LATEST = ("", "LATEST")

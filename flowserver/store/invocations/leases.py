@@ -16,7 +16,7 @@ from flowserver.store.schema.invocation_tables import (
     invocations,
 )
 from flowserver.store.schema.tables import nodes
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.unreadable import is_text
 
 

@@ -5,7 +5,7 @@ from itertools import accumulate
 from sqlalchemy import Connection, bindparam, delete, func, select
 
 from flowserver.store.schema.invocation_tables import OVER, invocations
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.unreadable import is_text
 
 _LISTED = among(invocations.c.invocation_key, bindparam("listed"))

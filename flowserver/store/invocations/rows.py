@@ -24,7 +24,7 @@ from flowserver.machine.invocations.states import (
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_damage, legible, storable
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, select, true, update
 
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.store.schema.invocation_tables import NOT_OVER, UNWANTED, invocations
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.unreadable import is_text
 
 Marked = list[tuple[str, str]]

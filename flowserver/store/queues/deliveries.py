@@ -20,7 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from flowserver.machine.deliveries.notifications import ContentFormat, Notification, Published
 from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.schema.queue_tables import deliveries
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_all
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_text, legible
 

@@ -34,7 +34,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.dml import UpdateBase
 
 from flowserver.store.schema.queue_tables import IS_READY, NOT_READY, queue_messages, queues
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_all
 from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from flowserver.store.schema.queue_tables import queues
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import rows_with_texts
 from flowserver.store.sql.upserts import insert_of

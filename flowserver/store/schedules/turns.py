@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from flowserver.machine.schedules.state import Schedule
 from flowserver.store.schedules.rows import ScheduleDamaged, memory_text, schedule_of
 from flowserver.store.schema.schedule_tables import WAKES, schedules
-from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_rows
 
 log = logging.getLogger(__name__)

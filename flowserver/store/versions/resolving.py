@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, select
 from flowserver.machine.versions.routing import LATEST, Routing, is_version, version_in
 from flowserver.store.schema.tables import definitions
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
-from flowserver.store.sql.in_list import among_pairs, pairs
+from flowserver.store.sql.list_parameter import among_pairs, pairs
 from flowserver.store.sql.prepared import fetch_rows
 
 VersionKey = tuple[str, int]

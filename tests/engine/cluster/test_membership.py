@@ -233,7 +233,7 @@ async def test_a_registration_takes_effect_on_all_nodes(
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
         forgotten = asyncio.Event()
-        monkeypatch.setattr(two.engine.registry, "forget", forgotten.set)
+        monkeypatch.setattr(two.engine.endpoints, "forget", forgotten.set)
         await one.register(functions, "shop/pay")
         async with asyncio.timeout(PATIENCE_SECONDS):
             await forgotten.wait()

@@ -35,7 +35,7 @@ from flowserver.store.executions.due import due_callbacks, due_deadlines, due_ti
 from flowserver.store.executions.history import list_events
 from flowserver.store.executions.loading import StoredExecution, load_executions
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.rows import find_execution
+from flowserver.store.executions.shown_executions import find_execution
 from flowserver.store.flows import definition_id_of
 from flowserver.store.schema.tables import at_work, definitions, execution_documents, executions, scopes, secrets
 from flowserver.store.sql.database import Database

@@ -27,8 +27,8 @@ from flowserver.store.cluster.nodes import register_node
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.history import save_events
 from flowserver.store.executions.history_parts import KnownParts
+from flowserver.store.executions.lookups import count_running, find_names
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.rows import count_running, find_names
 from flowserver.store.schema.tables import execution_documents, executions, secrets
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away

@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.deliveries import worker
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.invokers import remote_destinations
-from flowserver.invokers.invocation import Failed
+from flowserver.invokers.calls import Failed
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import QueueAddress
 from flowserver.machine.deliveries.notifications import ContentFormat

@@ -11,8 +11,8 @@ from flowserver.base.errors import ExecutionAlreadyCompleted, ExecutionNotParked
 from flowserver.machine import advance
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.executions.rows import ExecutionRow
 from flowserver.store.executions.saving import park_execution
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.schema.tables import definitions, executions, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node

@@ -15,7 +15,7 @@ from flowserver.machine.step_counts import Iterations
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, kept_scopes, scopes
 from tests.engine.called_functions import Functions

@@ -9,7 +9,7 @@ import pytest
 from flowserver.base.errors import ResourceExhausted
 from flowserver.base.limits import Limits
 from flowserver.engine.functions.call_slots import CallSlots
-from flowserver.invokers.invocation import Endpoint
+from flowserver.invokers.calls import Endpoint
 
 PAY, SHIP = ("shop", "pay"), ("shop", "ship")
 

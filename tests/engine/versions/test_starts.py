@@ -10,7 +10,7 @@ from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.support.clock import ManualClock
 

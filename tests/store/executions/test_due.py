@@ -24,7 +24,7 @@ from flowserver.store.executions.due import (
     tasks_of_node,
     waits_for_call,
 )
-from flowserver.store.executions.rows import count_running
+from flowserver.store.executions.lookups import count_running
 from flowserver.store.executions.saving import clear_callback, park_execution, release_tasks
 from flowserver.store.flows import count_flows, delete_flow, find_flow, list_flows
 from flowserver.store.schema.tables import scopes

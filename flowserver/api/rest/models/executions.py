@@ -23,7 +23,7 @@ from flowserver.base.json_values import InvalidJson, JsonObject, load_json_objec
 from flowserver.machine.state import Status
 from flowserver.operations.current_steps import SHOWN_MAX, CurrentSteps, Standing
 from flowserver.operations.current_steps import CurrentStep as Current
-from flowserver.store.executions.rows import ExecutionRow
+from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.flows import OnRetriesExhausted
 
 Document = Annotated[dict[str, Any], Field(description="Any JSON object; integers keep all their digits.")]

@@ -5,10 +5,10 @@ from functools import partial
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.concurrency.short_cache import ShortCache
+from flowserver.concurrency.expiring_cache import ExpiringCache
 from flowserver.engine.reads.lookup_reader import Reader
+from flowserver.invokers.calls import Endpoint
 from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT
-from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure
 from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known
 from flowserver.store.sql.unreadable import is_damage
@@ -24,12 +24,12 @@ FunctionKey = tuple[str, str, str]
 """(service, qualifier, function)"""
 
 
-class FunctionRegistry:
+class EndpointLookup:
     """Looks functions up by service, qualifier and name."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._known = ShortCache(self._read, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
+        self._known = ExpiringCache(self._read, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
 
     async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
@@ -58,7 +58,7 @@ class FunctionRegistry:
 
 
 def look_up(connection: Connection, key: FunctionKey) -> Lookup:
-    """What `FunctionRegistry.find` returns, as it is in the database now; raises FunctionDamaged."""
+    """What `EndpointLookup.find` returns, as it is in the database now; raises FunctionDamaged."""
     service, qualifier, function = key
     for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
         row = find_function(connection, name, function)

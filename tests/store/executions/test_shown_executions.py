@@ -7,11 +7,8 @@ import pytest
 from flowserver.machine.state import Status
 from flowserver.store.executions.history import list_events_page, save_events
 from flowserver.store.executions.history_parts import KnownParts
-from flowserver.store.executions.rows import (
-    count_running,
-    find_execution,
-    find_names,
-)
+from flowserver.store.executions.lookups import count_running, find_names
+from flowserver.store.executions.shown_executions import find_execution
 from flowserver.store.sql.database import Database
 from tests.store.rows import end, event, keep_flow, new_execution, save_new
 

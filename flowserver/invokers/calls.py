@@ -13,7 +13,7 @@ from flowserver.invokers.web_requests import WebRequest
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a registered function is reached; `check_endpoint` has accepted all three when it was registered."""
+    """Where a registered function is reached; `check_endpoint` accepted it when it was registered."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)  # they carry the function's credentials: keep them out of logs

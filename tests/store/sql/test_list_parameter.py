@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import Connection, bindparam, insert, select
 
 from flowserver.store.executions.loading import load_executions, lock_versions
-from flowserver.store.executions.rows import find_names, find_statuses
+from flowserver.store.executions.lookups import find_names, find_statuses
 from flowserver.store.flows import find_flows
 from flowserver.store.functions import put_function
 from flowserver.store.integrity.stuck_executions import parked_among, pausing_scopes
 from flowserver.store.schema.tables import functions, secrets
 from flowserver.store.sql.database import Database
-from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
+from flowserver.store.sql.list_parameter import among, among_pairs, pairs, texts
 from flowserver.store.sql.prepared import fetch_all
 from tests.store.plans import plan_of
 from tests.store.rows import function_row

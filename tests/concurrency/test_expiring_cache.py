@@ -2,7 +2,7 @@
 
 import asyncio
 
-from flowserver.concurrency.short_cache import ShortCache
+from flowserver.concurrency.expiring_cache import ExpiringCache
 
 
 class Source:
@@ -23,8 +23,8 @@ class Source:
         return value
 
 
-def cache_of(source: Source, seconds: float = 60.0, keys_max: int = 100) -> ShortCache[str, list[int]]:
-    return ShortCache(source.read, seconds=seconds, keys_max=keys_max)
+def cache_of(source: Source, seconds: float = 60.0, keys_max: int = 100) -> ExpiringCache[str, list[int]]:
+    return ExpiringCache(source.read, seconds=seconds, keys_max=keys_max)
 
 
 async def test_callers_share_one_read_and_later_ones_need_none() -> None:

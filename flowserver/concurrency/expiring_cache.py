@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class ShortCache(Generic[K, V]):
+class ExpiringCache(Generic[K, V]):
     """Values by key, each for `seconds` after its read. Make and use it inside one event loop."""
 
     def __init__(self, read: Callable[[K], Coroutine[Any, Any, V]], *, seconds: float, keys_max: int) -> None:

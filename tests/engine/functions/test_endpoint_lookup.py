@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
-from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.engine.reads.lookup_reader import Reader
-from flowserver.invokers.invocation import Endpoint
+from flowserver.invokers.calls import Endpoint
 from flowserver.machine.messages import Failure
 from flowserver.store.functions import delete_function, find_function, put_function
 from flowserver.store.sql.database import Database
@@ -27,7 +27,7 @@ async def reader(database: Database) -> AsyncIterator[Reader]:
 
 
 @pytest.fixture
-def registry(database: Database, reader: Reader) -> FunctionRegistry:
+def endpoints(database: Database, reader: Reader) -> EndpointLookup:
     with database.write() as connection:
         for service, function in (
             ("shop", "pay"),
@@ -37,7 +37,7 @@ def registry(database: Database, reader: Reader) -> FunctionRegistry:
             ("", "f"),
         ):
             put_function(connection, function_row(service, function, url=f"http://{service or 'none'}/{function}"))
-    return FunctionRegistry(reader)
+    return EndpointLookup(reader)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(function)
         return find_function(connection, service, function)
 
-    monkeypatch.setattr("flowserver.engine.functions.registry.find_function", find)
+    monkeypatch.setattr("flowserver.engine.functions.endpoint_lookup.find_function", find)
     return seen
 
 
@@ -74,26 +74,26 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 async def test_a_name_finds_the_qualified_registration_first_or_fails_with_the_missing_part(
-    registry: FunctionRegistry, service: str, qualifier: str, function: str, url_or_error: str
+    endpoints: EndpointLookup, service: str, qualifier: str, function: str, url_or_error: str
 ) -> None:
-    found = await registry.find(service, qualifier, function)
+    found = await endpoints.find(service, qualifier, function)
     assert (found.url if isinstance(found, Endpoint) else found.error) == url_or_error
     assert isinstance(found, Failure) or (found.headers, found.timeout_seconds) == ({"x-key": "ü"}, 60)
 
 
-async def test_an_announced_change_is_visible(registry: FunctionRegistry, database: Database) -> None:
-    assert isinstance(await registry.find("shop", "", "pay"), Endpoint)
-    assert isinstance(await registry.find("shop", "", "new"), Failure)
+async def test_an_announced_change_is_visible(endpoints: EndpointLookup, database: Database) -> None:
+    assert isinstance(await endpoints.find("shop", "", "pay"), Endpoint)
+    assert isinstance(await endpoints.find("shop", "", "new"), Failure)
     with database.write() as connection:
         delete_function(connection, "shop", "pay")
         put_function(connection, function_row("shop", "new"))
-    registry.forget()
-    assert isinstance(await registry.find("shop", "", "pay"), Failure)
-    assert isinstance(await registry.find("shop", "", "new"), Endpoint)
+    endpoints.forget()
+    assert isinstance(await endpoints.find("shop", "", "pay"), Failure)
+    assert isinstance(await endpoints.find("shop", "", "new"), Endpoint)
 
 
-async def test_concurrent_requests_share_one_read(registry: FunctionRegistry, looks: list[str]) -> None:
-    found = await asyncio.gather(*(registry.find("shop", "", "pay") for _ in range(9)))
+async def test_concurrent_requests_share_one_read(endpoints: EndpointLookup, looks: list[str]) -> None:
+    found = await asyncio.gather(*(endpoints.find("shop", "", "pay") for _ in range(9)))
     assert looks == ["pay"]
     assert all(endpoint is found[0] for endpoint in found)
 
@@ -101,40 +101,40 @@ async def test_concurrent_requests_share_one_read(registry: FunctionRegistry, lo
 async def test_an_unchanged_registration_is_the_same_object(
     reader: Reader, looks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowserver.engine.functions.registry.CACHED_SECONDS", 0)
-    registry = FunctionRegistry(reader)
-    before = await registry.find("shop", "", "pay")
-    assert registry.cached("shop", "", "pay") is None
-    assert await registry.find("shop", "", "pay") is before
+    monkeypatch.setattr("flowserver.engine.functions.endpoint_lookup.CACHED_SECONDS", 0)
+    endpoints = EndpointLookup(reader)
+    before = await endpoints.find("shop", "", "pay")
+    assert endpoints.cached("shop", "", "pay") is None
+    assert await endpoints.find("shop", "", "pay") is before
     assert looks == ["pay", "pay"]
 
 
-async def test_a_read_from_before_a_change_is_not_cached_after_it(registry: FunctionRegistry, reader: Reader) -> None:
+async def test_a_read_from_before_a_change_is_not_cached_after_it(endpoints: EndpointLookup, reader: Reader) -> None:
     gate = Gate()
     blocked = asyncio.create_task(reader.ask(gate))
     await gate.reached.wait()
-    looking = asyncio.create_task(registry.find("shop", "", "pay"))
+    looking = asyncio.create_task(endpoints.find("shop", "", "pay"))
     await asyncio.sleep(0)
-    registry.forget()
+    endpoints.forget()
     gate.open()
     assert await blocked == "through"
     assert isinstance(await looking, Endpoint)
-    assert registry.cached("shop", "", "pay") is None
+    assert endpoints.cached("shop", "", "pay") is None
 
 
 async def test_a_failed_read_without_remaining_callers_is_not_logged(
-    registry: FunctionRegistry, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    endpoints: EndpointLookup, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
     told: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-    monkeypatch.setattr("flowserver.engine.functions.registry.find_function", fail)
+    monkeypatch.setattr("flowserver.engine.functions.endpoint_lookup.find_function", fail)
     gate = Gate()
     blocked = asyncio.create_task(reader.ask(gate))
     await gate.reached.wait()
-    asking = asyncio.gather(*(registry.find("shop", "", "pay") for _ in range(2)))
+    asking = asyncio.gather(*(endpoints.find("shop", "", "pay") for _ in range(2)))
     await asyncio.sleep(0)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):

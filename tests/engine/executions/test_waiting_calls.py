@@ -201,7 +201,7 @@ async def test_the_number_of_waiting_calls_is_limited(busy: Node, functions: Fun
     for number in range(3):
         await busy.start("f", f"e{number}")
     assert await busy.error_of("f", "e2") == "FC.ResourceExhausted"
-    busy.engine.registry.forget()
+    busy.engine.endpoints.forget()
     await busy.start("f", "e3")
     assert await busy.error_of("f", "e3") == "FC.ResourceExhausted"
     held.reply({})
