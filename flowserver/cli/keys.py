@@ -40,7 +40,7 @@ def _keys() -> None:
     Without keys a server is open, to programs on this machine only. Once there is a key, every caller must sign with
     one or send its bearer token, and the server may listen on other addresses.
 
-    Keys are in the database, so these commands need no server. A running server follows within a second or two.
+    Keys are in the database, so these commands need no server. A running server notices a change within two seconds.
     """
 
 
@@ -104,7 +104,7 @@ def list_keys(output: str, database_url: DatabaseUrl = None) -> None:
 def disable(access_key_id: KeyId, database_url: DatabaseUrl = None) -> None:
     """Disable an access key for good.
 
-    A running server refuses it within a second or two. Disabling the last key does not open the server again.
+    A running server refuses it within two seconds. Disabling the last key does not open the server again.
 
     \b
     Example:

@@ -41,6 +41,9 @@ _TASKS: Final = "flowserver tasks list"
 def status(session: Session) -> None:
     """Show the state of the server, and what needs attention.
 
+    It shows whether the server is ready, and counts running, parked, stuck and failed executions, those that wait for a
+    redrive, and waiting tasks and calls. Notes name the commands that show more.
+
     \b
     Examples:
       flowserver status
