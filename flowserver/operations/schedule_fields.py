@@ -1,6 +1,7 @@
 """The fields of a schedule that users set: their rules, and what a change of them means."""
 
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any
 
 from msgspec.structs import replace
@@ -8,10 +9,10 @@ from msgspec.structs import replace
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_parameters import parse_input
 from flowserver.base.limits import Limits
-from flowserver.engine.schedules.timing_cache import timing_of, zone_of
+from flowserver.engine.schedules.timing_cache import zone_of
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.state import Overlap, Schedule
-from flowserver.machine.schedules.timing import Timing
+from flowserver.machine.schedules.timing import Timing, read_timing
 from flowserver.machine.schedules.turns import paused
 from flowserver.machine.versions.routing import is_qualifier
 from flowserver.operations.text_rules import check_no_nul
@@ -116,15 +117,20 @@ def changed(schedule: Schedule, change: ScheduleChange, now_ms: int) -> Schedule
 
 
 def checked_timing(schedule: Schedule) -> Timing:
-    """The schedule's timing; raises InvalidArgument, which names the field."""
+    """The schedule's timing; raises InvalidArgument, which names each field that is wrong."""
+    zone: tzinfo = UTC
+    mistakes = []
     try:
-        zone_of(schedule.time_zone)
+        zone = zone_of(schedule.time_zone)
     except ExpressionRejected as error:
-        raise InvalidArgument(f"TimeZone: {error}") from None
+        mistakes.append(f"TimeZone: {error}")
     try:
-        return timing_of(schedule)
+        timing = read_timing(schedule.expression, zone, schedule.anchor_at)
     except ExpressionRejected as error:
-        raise InvalidArgument(f"CronExpression: {error}") from None
+        mistakes.append(f"CronExpression: {error}")
+    if mistakes:
+        raise InvalidArgument("; ".join(mistakes))
+    return timing
 
 
 def _check_text(name: str, text: str | None, characters_max: int) -> None:

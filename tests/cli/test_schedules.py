@@ -115,7 +115,12 @@ def test_schedules_are_applied(flowserver, tmp_path):
     [
         ("cronExpression: '0 0 25 * * ?'", "schedule/new/nightly: error[InvalidArgument]: CronExpression: "),
         ("cronExpression: '@every 5m', timeZone: Europe/Berlim", "schedule/new/nightly: error[InvalidArgument]: "),
-        ("cronExpression: '@every 5m', overlap: Never", "schedule/new/nightly: error[InvalidArgument]: "),
+        (
+            "cronExpression: '@every 5m', overlap: Never",
+            "schedule/new/nightly: error[InvalidArgument]: `overlap` must be one of Skip, BufferOne, BufferAll, "
+            "CancelOther, TerminateOther, AllowAll, not 'Never'\n",
+        ),
+        ("cronExpression: '@every 5m', overlap: skp", "not 'skp'; did you mean `Skip`?\n"),
     ],
 )
 def test_a_wrong_schedule_prevents_all(flowserver, tmp_path, fields, words):
@@ -131,6 +136,25 @@ def test_a_wrong_schedule_prevents_all(flowserver, tmp_path, fields, words):
     assert "1 of 3 resources are refused; nothing is applied" in refused.stderr
     assert flowserver("flows", "get", "new").exit_code == 3
     assert flowserver("functions", "get", "new/f").exit_code == 3
+
+
+def test_all_mistakes_of_a_schedule_are_said_at_once(flowserver, tmp_path):
+    (tmp_path / "flows.d").mkdir()
+    fields = "cronExpression: '61 0 2 * * ?', timeZone: Europe/Berlim, overlap: Never"
+    (tmp_path / "flows.d" / "schedules.yaml").write_text(f"schedules: {{new/nightly: {{{fields}}}}}")
+    refused = flowserver("apply", tmp_path / "flows.d")
+    assert refused.exit_code == 1
+    for words in ("`overlap` must be", "TimeZone: 'Europe/Berlim' is not", "CronExpression: "):
+        assert words in refused.stderr
+
+
+def test_an_overlap_policy_may_be_written_as_the_option_has_it(flowserver, tmp_path):
+    place = tmp_path / "flows"
+    place.mkdir()
+    (place / "spelt.yaml").write_text(PASS)
+    (place / "schedules.yaml").write_text("schedules: {spelt/s: {cronExpression: '@every 5m', overlap: bufferall}}")
+    assert flowserver("apply", place).stdout == "flow/spelt created\nschedule/spelt/s created\n"
+    assert flowserver("apply", place).stdout == "flow/spelt unchanged\nschedule/spelt/s unchanged\n"
 
 
 def test_a_schedule_of_a_flow_that_is_missing_prevents_all(flowserver, tmp_path):

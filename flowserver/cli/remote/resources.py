@@ -13,8 +13,9 @@ from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
+from flowserver.cli.resource_fields import overlap_mistake, overlap_of
 from flowserver.cli.resource_files import FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE, files_in
-from flowserver.client.errors import NotFound
+from flowserver.client.errors import Invalid, NotFound
 from flowserver.client.results import Json
 
 if TYPE_CHECKING:
@@ -197,9 +198,17 @@ class ScheduleEntry:
         return _as_yaml({name: found.get(name) for name in sorted(self.fields)})
 
     def check(self, client: "Client") -> Sequence[Json]:
-        """What is doubtful, and that its flow is missing; wrong fields raise Invalid."""
-        found = client.put_schedule(*self._named, dict(self.fields), dry_run=True).warnings
-        return [{**each, "severity": "error"} if each["id"] == UNKNOWN_FLOW else each for each in found]
+        """What is doubtful, that its flow is missing, and wrong fields: all that can be found at once."""
+        fields = dict(self.fields)
+        mistakes: list[Json] = []
+        if mistake := overlap_mistake(fields.get("overlap")):
+            mistakes.append(_error_of("InvalidArgument", mistake))
+            del fields["overlap"]
+        try:
+            found = client.put_schedule(*self._named, fields, dry_run=True).warnings
+        except Invalid as error:
+            return [*mistakes, _error_of(error.code, error.detail)]
+        return mistakes + [{**each, "severity": "error"} if each["id"] == UNKNOWN_FLOW else each for each in found]
 
     def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:
         """Create the schedule or change these fields."""
@@ -281,7 +290,12 @@ def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:
     for name, given in entries.items():
         if not isinstance(given, dict) or "cronExpression" not in given or str(name).count("/") != 1:
             raise CommandFailed(f"{file}: {name} must be flow/name with a `cronExpression`", ExitCode.USAGE)
-        yield ScheduleEntry(str(name), given)
+        overlap = {"overlap": overlap_of(given["overlap"])} if "overlap" in given else {}
+        yield ScheduleEntry(str(name), {**given, **overlap})
+
+
+def _error_of(id: str, message: str) -> Json:
+    return {"severity": "error", "id": id, "message": message}
 
 
 def _headers_from_env(file: Path, variables: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from flowserver.api.rest.models.definition_checks import MissingTarget
 from flowserver.api.rest.models.schedule_runs import (
@@ -62,9 +63,17 @@ CatchUp = Annotated[
     ),
 ]
 OverlapPolicy = Annotated[Overlap, Field(description="What a tick does while an execution of the schedule runs.")]
+
+
+def _overlap(given: Any) -> Overlap | None:
+    if given is None or given in tuple(Overlap):
+        return None if given is None else Overlap(given)
+    raise PydanticCustomError("overlap", "must be one of {names}", {"names": ", ".join(Overlap)})
+
+
 GivenOverlap = Annotated[
     Overlap | None,
-    BeforeValidator(lambda given: Overlap(given) if given in tuple(Overlap) else given),
+    BeforeValidator(_overlap),
     Field(description="What a tick does while an execution of the schedule runs."),
 ]
 RemainingActions = Annotated[
