@@ -52,7 +52,8 @@ def test_a_dry_run_of_a_redrive(flowserver, failed):
     )
     (document,) = json.loads(flowserver("executions", "redrive", paths[0], "--dry-run", "-o", "json").stdout)
     assert (document["execution"], document["redrivable"]) == (paths[0], True)
-    assert flowserver("executions", "redrive", paths[0], "--from", "none", "--dry-run").exit_code == 1
+    impossible = ("executions", "redrive", paths[0], "--from", "none", "--definition", "current")
+    assert flowserver(*impossible, "--dry-run").exit_code == flowserver(*impossible).exit_code == 5
 
 
 def test_with_the_corrected_definition(flowserver, failed, tmp_path):
@@ -69,7 +70,10 @@ def test_with_the_corrected_definition(flowserver, failed, tmp_path):
     arguments = ("executions", "redrive", "--flow", flow, "--error", "LoadError", "--definition", "current", "--yes")
     assert sorted(flowserver(*arguments, "-o", "name").stdout.split()) == paths[1:]
     assert flowserver(*arguments).stderr == "No execution matches.\n"
-    assert flowserver("executions", "redrive").exit_code == 2
+    for too_few in ([], ["--status", "failed"]):
+        refused = flowserver("executions", "redrive", *too_few)
+        assert refused.exit_code == 2
+        assert "--error, --waiting-redrive, --flow, --since, --until or --prefix" in refused.stderr
     assert flowserver("executions", "redrive", paths[0], "--flow", flow).exit_code == 2
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -80,13 +80,27 @@ def filter_of(
     }
 
 
+FILTERS: Final = ("--flow", "--since", "--until", "--prefix")
+"""The options of which one must be given where no execution is named."""
+
+
 def chosen_executions(
-    session: Session, named: Sequence[str] | None, flow: str | None, wanted: dict[str, Any], error: str | None = None
+    session: Session,
+    named: Sequence[str] | None,
+    flow: str | None,
+    wanted: dict[str, Any],
+    error: str | None = None,
+    filters: Sequence[str] = FILTERS,
 ) -> list[tuple[str, str]]:
-    """Flow and name of the executions that are named, or else of those that match; raises CommandFailed for both."""
+    """Flow and name of the executions that are named, or else of those that match.
+
+    Raises CommandFailed for both, and for neither: it lists the `filters`, which are the options of the command.
+    """
     conditions = [each for name, each in wanted.items() if name != "status"]
     if bool(named) == any(each is not None for each in (flow, error, *conditions)):
-        raise CommandFailed("either name executions, or say which: --flow, --since, --until, --prefix", ExitCode.USAGE)
+        options = f"{', '.join(filters[:-1])} or {filters[-1]}"
+        reason = "give names or filters, not both" if named else f"name executions, or say which with {options}"
+        raise CommandFailed(f"{reason}: {session.command} -h", ExitCode.USAGE)
     if named:
         return session.executions_of(named)
     found = [each for each in session.executions(flow, **wanted) if error in (None, each.error)]

@@ -13,6 +13,7 @@ from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.execution_changes import change_all
 from flowserver.cli.remote.execution_filters import (
+    FILTERS,
     AnyExecutionPaths,
     OfFlow,
     Prefix,
@@ -84,7 +85,8 @@ def redrive_executions(
       flowserver executions redrive --flow order --error FC.Unknown --since 1d
     """
     which = filter_of(None if waiting else status or "failed", since, until, prefix, waiting=waiting)
-    chosen = chosen_executions(session, executions, flow, which, error)
+    filters = ("--error", "--waiting-redrive", *FILTERS)
+    chosen = chosen_executions(session, executions, flow, which, error, filters)
     how: dict[str, Any] = {"from_step": from_step, "definition": definition}
     new_input = input_of(input)
     if from_step is not None and definition == "same":
@@ -154,4 +156,4 @@ def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) 
         for each, plan in plans.items():
             typer.echo(shown_plan("/".join(each), plan))
     if not all(plan["redrivable"] for plan in plans.values()):
-        raise typer.Exit(ExitCode.FAILED)
+        raise typer.Exit(ExitCode.CONFLICT)
