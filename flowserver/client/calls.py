@@ -4,15 +4,14 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from flowserver.client.errors import Conflict, ServerFault, WaitedTooLong
 from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content
 from flowserver.client.listings import Listing, given
+from flowserver.client.paths import function_path, path_of
 from flowserver.client.results import (
-    WITHOUT_SERVICE,
     Event,
     Execution,
     Flow,
@@ -30,17 +29,6 @@ R = TypeVar("R", bound=Result)
 
 LONG_POLL_SECONDS: Final = 30
 """How long one request of `wait` waits at the server."""
-
-
-def path_of(*parts: str) -> str:
-    """A path of the API; every part may hold any character."""
-    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
-
-
-def function_path(name: str) -> str:
-    """The path of a function that is written SERVICE/FUNCTION, or FUNCTION if it has no service."""
-    service, slash, function = name.partition("/")
-    return path_of("functions", service, function) if slash else path_of("functions", WITHOUT_SERVICE, name)
 
 
 def get(kind: type[R], path: str, **query: str | int | bool | None) -> Conversation[R]:
@@ -325,9 +313,7 @@ def parked_invocations() -> Listing[Invocation]:
 
 def change_invocation(name: str, invocation_id: str, action: str) -> Conversation[Invocation]:
     """Let a parked asynchronous invocation of SERVICE/FUNCTION go on (`restart`), or `stop` any."""
-    service, slash, function = name.partition("/")
-    parts = (service, function) if slash else (WITHOUT_SERVICE, name)
-    return send(Invocation, "POST", path_of("functions", *parts, "invocations", invocation_id, action))
+    return send(Invocation, "POST", function_path(name, "invocations", invocation_id, action))
 
 
 # Tasks

@@ -12,6 +12,10 @@ class AddressInvalid(ClientError):
     """The URL of the server, or what goes with it, cannot be used."""
 
 
+class NameInvalid(ClientError):
+    """What was given as a name cannot be one: it has a `/`, for example. Nothing was sent."""
+
+
 class Unreachable(ClientError):
     """No answer: the server is down, the network is, or what answers is no flowserver.
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from flowserver.base.json_values import InvalidJson, load_json
-from flowserver.client.calls import path_of
 from flowserver.client.errors import ClientError, Unreachable
 from flowserver.client.exchanges import ANSWER_DEPTH_MAX, PAUSE_SECONDS_MAX, Request, backoff_seconds
+from flowserver.client.paths import path_of
 from flowserver.client.results import Event, typed
 
 SILENCE_SECONDS: Final = 60.0

@@ -1,8 +1,9 @@
 """Calls about queues and topics, for people who look after them. Workers use the message service's API."""
 
-from flowserver.client.calls import get, path_of, send
+from flowserver.client.calls import get, send
 from flowserver.client.exchanges import Conversation
 from flowserver.client.listings import Listing, given
+from flowserver.client.paths import path_of
 from flowserver.client.results import Nothing, Queue, Topic
 
 

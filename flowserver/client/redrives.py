@@ -3,8 +3,9 @@
 import uuid
 from typing import Final
 
-from flowserver.client.calls import path_of, send
+from flowserver.client.calls import send
 from flowserver.client.exchanges import Conversation
+from flowserver.client.paths import path_of
 from flowserver.client.results import Execution, Json, ManyRedriven, Nothing
 
 LOOKED_AT: Final = 20

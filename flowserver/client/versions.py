@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from flowserver.client.calls import get, path_of, send
+from flowserver.client.calls import get, send
 from flowserver.client.exchanges import Conversation, Request, json_content
 from flowserver.client.listings import Listing
+from flowserver.client.paths import path_of
 from flowserver.client.results import Alias, Nothing, Version, typed
 
 

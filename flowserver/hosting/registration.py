@@ -5,8 +5,8 @@ from typing import Final
 
 from flowserver.base.urls import host_of
 from flowserver.client import AsyncClient
-from flowserver.client.calls import function_path
 from flowserver.client.errors import AddressInvalid, ClientError, Conflict, Refused, Unreachable
+from flowserver.client.paths import function_path
 from flowserver.hosting.errors import KEY_WANTED, HostingConflict, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunction, HostedFunctions
 from flowserver.hosting.http_app import INITIALIZE, PRE_STOP, bearer

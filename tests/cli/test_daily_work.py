@@ -208,3 +208,26 @@ def test_executions_listed_described_and_stopped(flowserver):
     several = flowserver("executions", "stop", path, "waits/none", "waits/w2")
     assert (several.exit_code, several.stdout) == (3, "stopped waits/w2\n")
     assert len(several.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("flows delete greet/schedules/tmp --yes", "'greet/schedules/tmp' is not a flow's name"),
+        ("flows describe greet/aliases/prod", "'greet/aliases/prod' is not a flow's name"),
+        ("flows get greet/versions/1", "'greet/versions/1' is not a flow's name"),
+        ("start greet/x", "'greet/x' is not a flow's name"),
+        ("versions publish greet/x", "'greet/x' is not a flow's name"),
+        ("schedules list --flow greet/x", "'greet/x' is not a flow's name"),
+        ("executions describe greet/a/steps", "'a/steps' is not an execution's name"),
+        ("schedules delete greet/tmp/pause --yes", "'tmp/pause' is not a schedule's name"),
+        ("aliases delete greet prod/x --yes", "'prod/x' is not an alias's name"),
+        ("queues peek jobs/messages", "'jobs/messages' is not a queue's name"),
+        ("topics publish news/messages hello", "'news/messages' is not a topic's name"),
+    ],
+)
+def test_a_name_with_a_slash_acts_on_nothing_else(flowserver, folder, written, said):
+    flowserver("schedules", "create", "greet/tmp", "--every", "1h")
+    refused = flowserver(*written.split())
+    assert (refused.exit_code, one_line(refused)) == (2, f"flowserver: {said}")
+    assert flowserver("schedules", "get", "greet/tmp").exit_code == 0

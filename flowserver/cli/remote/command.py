@@ -15,6 +15,7 @@ from flowserver.client.errors import (
     ClientError,
     Conflict,
     Invalid,
+    NameInvalid,
     NotFound,
     NotPermitted,
     WaitedTooLong,
@@ -24,6 +25,7 @@ _CODES: Final[dict[type[ClientError], ExitCode]] = {
     AddressInvalid: ExitCode.USAGE,
     Conflict: ExitCode.CONFLICT,
     Invalid: ExitCode.FAILED,
+    NameInvalid: ExitCode.USAGE,
     NotFound: ExitCode.NOT_FOUND,
     WaitedTooLong: ExitCode.FAILED,
 }
