@@ -58,6 +58,7 @@ _VERBS_MEANT_BY: Final = "flowserver.cli.command_suggestions:verbs_meant_by"
 """Loaded for a word that is no command."""
 
 _EXPLAIN: Final = "flowserver.cli.usage_errors:explain"
+_REWORD: Final = "flowserver.cli.value_errors:reword"
 """Loaded for a command that is written wrongly."""
 
 
@@ -71,10 +72,23 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         except TyperException as error:
             load(_EXPLAIN)(error, self, given)
+            load(_REWORD)(error)
             raise
 
 
-class Noun(TyperGroup):
+class Group(TyperGroup):
+    """Commands, and the options that stand before them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Set the parameters of the context."""
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            load(_REWORD)(error)
+            raise
+
+
+class Noun(Group):
     """The commands of a noun."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -125,7 +139,7 @@ class _Made(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The commands. A command that fails with a known error ends with one line and an `ExitCode`."""
 
     def __init__(self, **attributes: Any) -> None:

@@ -58,6 +58,38 @@ def test_an_example_where_no_form_is_known(run, written, said):
 
 
 @pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("executions redrive --status wait", "'--status': 'wait' is not one of failed, stopped, timedout"),
+        ("executions list --status faild", "'faild' is not one of running, succeeded, failed, stopped, timedout; "),
+        ("executions list --status faild", "timedout; did you mean failed?"),
+        (
+            "executions list -o jsn",
+            "'-o' / '--format': 'jsn' is not one of table, json, yaml, name; did you mean json?",
+        ),
+        (
+            "-o jsn executions list",
+            "'-o' / '--format': 'jsn' is not one of table, json, yaml, name; did you mean json?",
+        ),
+        ("executions -o jsn list", "'jsn' is not one of table, json, yaml, name; did you mean json?"),
+        ("executions history a/b --type StepFaild", "'--type': 'StepFaild' is unknown; did you mean StepFailed?"),
+        ("executions history a/b --type x", "'x' is not one of ExecutionStarted, ExecutionSucceeded, "),
+        ("schedules trigger a/b --overlap wait", "'wait' is not one of Skip, BufferOne, BufferAll, CancelOther, "),
+        ("flows set x --on-retries-exhausted wait", "'wait' is not one of fail, wait-for-redrive"),
+        ("executions list --limit x", "'--limit': must be a whole number from 1 to 100000"),
+        ("executions history a/b --limit x", "'--limit': must be a whole number of 1 or more"),
+        ("queues peek work --limit 17", "'--limit': must be a whole number from 1 to 16"),
+        ("functions put a/b http://h --hook-seconds x", "'--hook-seconds': must be a whole number"),
+    ],
+)
+def test_a_value_that_is_refused(run, written, said):
+    refused = run(*written.split())
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert said in refused.stderr
+    assert "Value error" not in refused.stderr
+
+
+@pytest.mark.parametrize(
     ("written", "meant"),
     [
         ("executions retry x", "'redrive'"),

@@ -4,7 +4,11 @@ from typing import Annotated, Final
 
 import typer
 
+from flowserver.base.lazy_import import load
 from flowserver.client.results import Execution
+
+_NOT_ONE_OF: Final = "flowserver.cli.value_errors:not_one_of"
+"""Loaded for a word that is no state."""
 
 STATUSES: Final = {
     "running": "Running",
@@ -23,7 +27,7 @@ def _status(text: str | None) -> str | None:
         raise typer.BadParameter("executions that wait for a redrive are running; list them with --waiting-redrive")
     if text.lower() == "parked":
         raise typer.BadParameter("parked executions are running; list them with --parked")
-    raise typer.BadParameter(f"{text!r} is not one of {', '.join(STATUSES)}")
+    raise typer.BadParameter(load(_NOT_ONE_OF)(repr(text), STATUSES))
 
 
 OfStatus = Annotated[
