@@ -1,8 +1,12 @@
-"""`start --wait` and `watch` while the server is away. It is killed when an event has come, and started in a pause."""
+"""`start --wait`, `watch` and `history --follow` while the server is away.
+
+It is killed when an event has come, and started in a pause.
+"""
 
 import pytest
 
-from flowserver.cli.remote import following, reconnecting
+from flowserver.cli.remote import executions, following, reconnecting
+from flowserver.cli.remote.event_lines import shown_event
 from flowserver.cli.remote.step_states import Progress
 from flowserver.client import Client
 from tests.support.server import ServerProcess
@@ -24,7 +28,13 @@ class Restarted:
             if event.step_name == "w" and event.type == "StepEntered":
                 self.servers[0].kill()
 
+        def shown(event, now):
+            if event.step_name == "w" and event.type == "StepEntered":
+                self.servers[0].kill()
+            return shown_event(event, now)
+
         monkeypatch.setattr(Progress, "add", add)
+        monkeypatch.setattr(executions, "shown_event", shown)
         monkeypatch.setattr(reconnecting, "pause", self._pause)
         monkeypatch.setenv("FLOWSERVER_URL", self.servers[0].url)
         with Client(self.servers[0].url) as client:
@@ -65,3 +75,21 @@ def test_gives_up_in_the_end(run, restarted, monkeypatch):
     assert (ended.exit_code, restarted.pauses) == (4, 0)
     assert "cannot be reached" in ended.stderr.splitlines()[-1]
     assert ended.stderr.endswith(". long/e may still run. Come back: flowserver watch long/e\n")
+
+
+def test_a_followed_history_goes_on_after_a_restart(run, restarted):
+    assert run("start", "long", "--name", "e").exit_code == 0
+    followed = run("executions", "history", "long/e", "--follow")
+    assert (followed.exit_code, restarted.pauses) == (0, 2)
+    assert followed.stderr.splitlines() == ["Lost the server, trying again.", "The server is back."]
+    lines = [line.split() for line in followed.stdout.splitlines()]
+    assert [int(line[0]) for line in lines] == list(range(1, len(lines) + 1))
+    assert "ExecutionStopped" in lines[-1]
+
+
+def test_a_followed_history_gives_up_in_the_end(run, restarted, monkeypatch):
+    monkeypatch.setattr(executions, "LOST_SECONDS_MAX", 0.0)
+    assert run("start", "long", "--name", "e").exit_code == 0
+    followed = run("executions", "history", "long/e", "--follow")
+    assert (followed.exit_code, restarted.pauses) == (4, 0)
+    assert followed.stderr.endswith("Come back: flowserver executions history long/e --follow\n")

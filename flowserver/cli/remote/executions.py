@@ -1,5 +1,6 @@
 """The commands `flowserver executions …`."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Final
@@ -31,6 +32,7 @@ from flowserver.cli.remote.execution_filters import (
 from flowserver.cli.remote.execution_states import OfStatus, state_of
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import Columns, more_than, show_list, show_one
+from flowserver.cli.remote.reconnecting import IS_BACK, LOST_SECONDS_MAX, Reconnecting
 from flowserver.cli.remote.redrives import redrive_executions
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant, shown_span
@@ -162,7 +164,8 @@ def show_history(
     It shows all events, unless --limit is given; then a note says if there are more.
 
     Steps are shown with the numbers of their branches and iterations, from 0: `pack[17].label`. `pack[].label` is that
-    step in all iterations. With `--follow -o json` every line of the output is one event.
+    step in all iterations. With `--follow -o json` every line of the output is one event. --follow waits for a
+    server that is away, as `watch` does, and shows each event once.
 
     \b
     Examples:
@@ -175,8 +178,8 @@ def show_history(
     if follow:
         if reverse:
             raise CommandFailed("--follow and --reverse exclude each other", ExitCode.USAGE)
-        followed = with_paths(session.client.events(flow, name))
-        for event in islice((each for each in followed if is_of(each, step, type or ())), limit):
+        followed = (each for each in _followed(session, flow, name) if is_of(each, step, type or ()))
+        for event in islice(followed, limit):
             _show_followed(session, event)
         return
     events = session.client.history(
@@ -240,6 +243,25 @@ def restart_executions(session: Session, executions: ExecutionPaths) -> None:
         return found
 
     change_all(session, session.executions_of(executions), restart, "restarted")
+
+
+def _followed(session: Session, flow: str, name: str) -> Iterator[Event]:
+    """The events of an execution until it has ended, each with its path. Waits for a server that is away."""
+    execution = session.client.get_execution(flow, name)
+    said = ""
+
+    def say(notice: str) -> None:
+        nonlocal said
+        if notice != said:
+            session.note(notice or IS_BACK)
+        said = notice
+
+    def on_parked(_: str) -> None:
+        """`watch` says that; no event does."""
+
+    way_back = f"flowserver executions history {execution.path} --follow"
+    reading = Reconnecting(session.client, execution, say, on_parked, LOST_SECONDS_MAX, way_back)
+    return with_paths(reading.events())
 
 
 def _show_followed(session: Session, event: Event) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.remote.reconnecting import LOST_SECONDS_MAX, Reconnecting
+from flowserver.cli.remote.reconnecting import IS_BACK, LOST_SECONDS_MAX, Reconnecting
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line, waiting_lines
 from flowserver.cli.remote.step_states import Progress
@@ -34,7 +34,7 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
 
     def say(notice: str) -> None:
         if notice != progress.notice and not draws:
-            session.note(notice or "The server is back.")
+            session.note(notice or IS_BACK)
         progress.notice = notice
 
     def say_parked(reason: str) -> None:
@@ -44,7 +44,7 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
 
     say_parked(execution.parked_error or "")
     lost_seconds_max = LOST_SECONDS_MAX if timeout_seconds is None else timeout_seconds
-    reading = Reconnecting(session.client, execution, say, say_parked, lost_seconds_max)
+    reading = Reconnecting(session.client, execution, say, say_parked, lost_seconds_max, _way_back(execution))
     with _detaching(execution), _limited(execution, timeout_seconds):
         if not session.quiet:
             _show_steps(session, reading, progress, draws)

@@ -22,13 +22,16 @@ PAUSE_SECONDS: Final = 1.0
 """Before each further request."""
 
 
+IS_BACK: Final = "The server is back."
+
+
 @dataclass
 class Reconnecting:
     """Reads an execution. While the server is away it asks again; `say` gets a sentence then, and "" afterwards.
 
     `on_parked` gets the reason if the server has parked the execution, which no event says, and "" once it goes on.
 
-    Raises Unreachable once the server has been away for `lost_seconds_max`.
+    Raises Unreachable once the server has been away for `lost_seconds_max`; it names `way_back`, a command.
     """
 
     client: "Client"
@@ -36,6 +39,7 @@ class Reconnecting:
     say: Callable[[str], None]
     on_parked: Callable[[str], None]
     lost_seconds_max: float
+    way_back: str
     _lost_at: float = 0.0
     _found_at: float = float("-inf")
 
@@ -72,7 +76,7 @@ class Reconnecting:
         while _is_away(error):
             if time.monotonic() - self._lost_at >= self.lost_seconds_max:
                 path = self.execution.path
-                raise Unreachable(f"{error}. {path} may still run. Come back: flowserver watch {path}") from None
+                raise Unreachable(f"{error}. {path} may still run. Come back: {self.way_back}") from None
             self.say("Lost the server, trying again.")
             pause(PAUSE_SECONDS)
             try:
