@@ -2,7 +2,7 @@
 is seen without a server.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -48,10 +48,19 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 OVERLAPS: Final = ("Skip", "BufferOne", "BufferAll", "CancelOther", "TerminateOther", "AllowAll")
 
 
-def unknown_fields(given: Mapping[Any, Any], kinds: Iterable[str]) -> Iterator[str]:
-    """What to say of each key that no resource of these kinds has."""
-    known = [field for kind in kinds for field in FIELDS[kind]]
-    return (f"`{name}` is unknown{hint(str(name), known)}" for name in given if name not in known)
+def unknown_fields(kind: str, entries: Mapping[Any, Any]) -> Iterator[str]:
+    """What to say of each key that no resource of this kind has, with the name of the entry."""
+    for name, given in entries.items():
+        if isinstance(given, dict):
+            known = [field for each in _kinds(kind, given) for field in FIELDS[each]]
+            yield from (f"{name}: `{key}` is unknown{hint(str(key), known)}" for key in given if key not in known)
+
+
+def _kinds(kind: str, given: Mapping[Any, Any]) -> Sequence[str]:
+    """The kinds that the entry may have: a function is registered elsewhere or hosted, which is seen at one key."""
+    if kind != "function" or ("url" in given) is ("handler" in given):
+        return ("hosted function", kind) if kind == "function" else (kind,)
+    return (kind,) if "url" in given else ("hosted function",)
 
 
 def hint(word: str, known: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """Which files of folders describe flows, their settings, functions and schedules."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,8 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 def files_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The files, and those of folders.
 
-    Raises CommandFailed for a folder without any, and for a name such as `flows.yml`: it must end in `.yaml`.
+    Raises CommandFailed for a folder without any, for a name such as `flows.yml`, which must end in `.yaml`, and for
+    `schedule.yaml` if it holds schedules.
     """
     for path in dict.fromkeys(paths):
         if not path.is_dir():
@@ -36,7 +38,17 @@ def _well_named(file: Path) -> Path:
     for name in NO_DEFINITIONS:
         if file.stem == Path(name).stem and file.name != name:
             raise CommandFailed(f"{file}: call it {name}", ExitCode.USAGE)
+        if file.stem == Path(name).stem[:-1] and _has_key(file, Path(name).stem):
+            raise CommandFailed(f"{file} holds {Path(name).stem}: call it {name}", ExitCode.USAGE)
     return file
+
+
+def _has_key(file: Path, key: str) -> bool:
+    """Whether the file is there and has this key at its beginning or in a line of its own."""
+    try:
+        return re.search(rf"""^[{{ ]*["']?{key}["']?\s*:""", file.read_text("utf-8"), re.MULTILINE) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _is_visible(file: Path, folder: Path) -> bool:

@@ -16,6 +16,7 @@ functions:
   shop/charge: {url: "http://…"}           # is left out: `flowserver apply` registers what runs elsewhere
 """
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,6 +118,16 @@ def read_host_file(path: Path) -> HostFile:
 
 
 def _describe(mistake: Any) -> str:
-    place = " > ".join(str(part) for part in mistake["loc"] if part != "[key]")
-    reason = "unknown key" if mistake["type"] == "extra_forbidden" else mistake["msg"]
+    *parents, last = [str(part) for part in mistake["loc"] if part != "[key]"] or [""]
+    if mistake["type"] in ("extra_forbidden", "missing"):
+        said = "is missing" if mistake["type"] == "missing" else f"is unknown{_hint(parents, last)}"
+        return f"{' > '.join(parents)}: `{last}` {said}" if parents else f"`{last}` {said}"
+    reason = mistake["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+    place = " > ".join([*parents, last])
     return f"{place}: {reason}" if place else reason
+
+
+def _hint(parents: list[str], key: str) -> str:
+    model: type[BaseModel] = FunctionEntry if parents else HostFile
+    near = get_close_matches(key, [field.alias or name for name, field in model.model_fields.items()], n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""

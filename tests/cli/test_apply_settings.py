@@ -38,7 +38,11 @@ def test_settings_of_new_and_of_existing_flows(flowserver, tmp_path):
     ("settings", "code", "words"),
     [
         ("{wrong: {onRetriesExhausted: wait}}", 1, "settings/wrong: error[InvalidArgument]: "),
-        ("{wrong: {onRetriesExausted: fail}}", 1, "settings/wrong: error[InvalidArgument]: "),
+        (
+            "{wrong: {onRetriesExausted: fail}}",
+            2,
+            "wrong: `onRetriesExausted` is unknown; did you mean `onRetriesExhausted`?",
+        ),
         ("{wrong: {retentionDays: -1}}", 1, "settings/wrong: error[InvalidArgument]: "),
         ("{wrnog: {retentionDays: 1}}", 1, "settings/wrnog: error[unknown-flow]: there is no flow `wrnog`"),
         ("{wrong: {definition: x}}", 2, "wrong: a definition has a file of its own, wrong.yaml"),

@@ -41,15 +41,19 @@ def test_defaults(read):
         ("", "dictionary"),
         ("[]", "dictionary"),
         ("functions: {}", "functions: "),
-        ("listen: 127.0.0.1:1", "functions: Field required"),
-        ("functions: {s/f: a.py:handler}\nport: 1", "port: unknown key"),
-        ("functions: {s/f: {handler: a.py:h, timeout: 3}}", "functions > s/f > timeout: unknown key"),
-        ("functions: {s/f: {timeoutSeconds: 3}}", "functions > s/f > handler: Field required"),
+        ("listen: 127.0.0.1:1", "`functions` is missing"),
+        ("functions: {s/f: a.py:handler}\nport: 1", "`port` is unknown"),
+        (
+            "functions: {s/f: {handler: a.py:h, timeout: 3}}",
+            "functions > s/f: `timeout` is unknown; did you mean `timeoutSeconds`?",
+        ),
+        ("functions: {s/f: {handlr: a.py:h}}", "`handlr` is unknown; did you mean `handler`?"),
+        ("functions: {s/f: {timeoutSeconds: 3}}", "functions > s/f: `handler` is missing"),
         ("functions: {s/f: {handler: a.py:h, timeoutSeconds: 0}}", "timeoutSeconds"),
         ("functions: {s/f: {handler: a.py:h, timeoutSeconds: 90000}}", "timeoutSeconds"),
         ("functions: {s/f: {handler: a.py:h, timeoutSeconds: '3'}}", "timeoutSeconds"),
         ("functions: {s/f: index.handler}", "file.py:name"),
-        ("functions: {s/f: {handler: a.py:h, preStop: h}}", "functions > s/f > preStop: Value error, a handler"),
+        ("functions: {s/f: {handler: a.py:h, preStop: h}}", "functions > s/f > preStop: a handler"),
         ("functions: {s/f: {handler: a.py:h, hookSeconds: 91}}", "hookSeconds"),
         ("functions: {s/f: {handler: a.py:h, concurrencyMax: 0}}", "concurrencyMax"),
         ("functions: {s/f: {handler: a.py:h, waitingMax: -1}}", "waitingMax"),
@@ -77,12 +81,12 @@ def test_functions_that_run_elsewhere_are_left_out(read):
     assert list(found.functions) == ["s/f"]
     with pytest.raises(HostingError, match="no function has a handler; `flowserver apply` registers"):
         read("functions: {s/g: {url: 'http://127.0.0.1:9/'}}")
-    with pytest.raises(HostingError, match="s/g > url: unknown key"):
+    with pytest.raises(HostingError, match="s/g: `url` is unknown"):
         read("functions: {s/g: {url: 'http://127.0.0.1:9/', handler: a.py:h}}")
 
 
 def test_every_error_is_named_at_once(read):
-    with pytest.raises(HostingError, match=r"(?s)port: unknown key.*s/f > x: unknown key|s/f > x.*port"):
+    with pytest.raises(HostingError, match=r"(?s)`port` is unknown.*s/f: `x` is unknown|s/f: `x`.*port"):
         read("port: 1\nfunctions: {s/f: {handler: a.py:h, x: 1}}")
 
 

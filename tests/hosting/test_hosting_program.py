@@ -240,7 +240,7 @@ def test_error_in_the_file(start, host_file):
     host_file.write_text("function: {}")
     said = last_line(start(), 2)
     assert said.startswith(f"flowserver: {host_file} is not valid: ")
-    assert "function: unknown key" in said
+    assert "`function` is unknown; did you mean `functions`?" in said
 
 
 def test_handler_that_cannot_be_used(start, host_file):

@@ -13,7 +13,7 @@ from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
-from flowserver.cli.resource_fields import overlap_mistake, overlap_of
+from flowserver.cli.resource_fields import overlap_mistake, overlap_of, unknown_fields
 from flowserver.cli.resource_files import FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.client.errors import Invalid, NotFound
 from flowserver.client.results import Json
@@ -253,6 +253,7 @@ def _function_entries(file: Path, note: Callable[[str], None]) -> Iterator[Funct
     entries = load(_YAML_FILE)(file).get("functions")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
+    _require_known_fields(file, "function", entries)
     hosted = []
     for name, given in entries.items():
         has_handler = isinstance(given, str) or (isinstance(given, dict) and "handler" in given)
@@ -280,6 +281,8 @@ def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
             raise CommandFailed(f"{file}: {name} must be a mapping of settings", ExitCode.USAGE)
         if "definition" in given:
             raise CommandFailed(f"{file}: {name}: a definition has a file of its own, {name}.yaml", ExitCode.USAGE)
+    _require_known_fields(file, "settings", entries)
+    for name, given in entries.items():
         yield SettingsEntry(str(name), given)
 
 
@@ -287,11 +290,18 @@ def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:
     entries = load(_YAML_FILE)(file).get("schedules")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `schedules` of flow/name to fields", ExitCode.USAGE)
+    _require_known_fields(file, "schedule", entries)
     for name, given in entries.items():
         if not isinstance(given, dict) or "cronExpression" not in given or str(name).count("/") != 1:
             raise CommandFailed(f"{file}: {name} must be flow/name with a `cronExpression`", ExitCode.USAGE)
         overlap = {"overlap": overlap_of(given["overlap"])} if "overlap" in given else {}
         yield ScheduleEntry(str(name), {**given, **overlap})
+
+
+def _require_known_fields(file: Path, kind: str, entries: Mapping[Any, Any]) -> None:
+    """Raises CommandFailed, which names every key that the entries cannot have."""
+    if mistakes := [f"{file}: {each}" for each in unknown_fields(kind, entries)]:
+        raise CommandFailed("\nflowserver: ".join(mistakes), ExitCode.USAGE)
 
 
 def _error_of(id: str, message: str) -> Json:
