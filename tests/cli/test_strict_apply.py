@@ -103,3 +103,10 @@ def test_flows_that_call_one_another_are_no_warning(apply):
     schedules = "schedules: {mutual-a/often: {cronExpression: '@every 5m'}}"
     applied = apply(files | {"schedules": schedules}, "--strict")
     assert (applied.exit_code, applied.stdout.count("created")) == (0, 3)
+
+
+def test_a_sub_flow_of_the_same_folder_is_no_warning_of_the_dry_run_nor_of_the_real_one(apply):
+    files = {"early-parent": PARENT.replace("strict-child", "late-child"), "late-child": PASS}
+    for options in (["--dry-run"], []):
+        applied = apply(files, *options)
+        assert (applied.exit_code, "warning" in applied.stderr) == (0, False)

@@ -10,12 +10,12 @@ import typer
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.apply_checks import check, lacking, show_findings, targets_in
+from flowserver.cli.remote.apply_checks import Targets, check, lacking, show_findings, targets_in
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
-from flowserver.cli.remote.resources import UNKNOWN_FLOW, FlowFile, Resource, resources_in
+from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
 from flowserver.cli.remote.session import Session
 from flowserver.cli.resource_files import SCHEDULES_FILE, files_in
 from flowserver.client.errors import ClientError, Invalid
@@ -85,15 +85,16 @@ def apply(
       flowserver apply flows/ --strict --prune
     """
     wanted = resources_in(paths, session.note)
+    targets = targets_in(wanted)
     planned = [_plan(session, each) for each in wanted]
-    _check(session, planned, strict, dry_run)
+    _check(session, planned, targets, strict, dry_run)
     if prune:
         gone = _left_out(session, paths, wanted)
         if gone and not dry_run:
             names = ", ".join(f"{each.kind}/{each.name}" for each in gone)
             confirm(f"Delete {names}? Flows are deleted with all executions.", yes)
         planned += gone
-    for each in planned if dry_run else _carry_out(session, planned, strict):
+    for each in planned if dry_run else _carry_out(session, planned, targets, strict):
         if session.output == "table":
             _show(session, each)
     with unread_is_dropped():
@@ -105,16 +106,15 @@ def apply(
             session.note("That was a dry run: nothing has changed.")
 
 
-def _check(session: Session, planned: Sequence[Planned], strict: bool, dry_run: bool) -> None:
+def _check(session: Session, planned: Sequence[Planned], names: Targets, strict: bool, dry_run: bool) -> None:
     """Check what is to be written and, if strict, all but functions; raises CommandFailed.
 
     A single definition is checked by the request that writes it.
     """
-    resources = [each.resource for each in planned if each.resource is not None]
     checked = [each for each in planned if each.is_written or (strict and each.kind != "function")]
     is_single = len(checked) == 1 and checked[0].is_written and checked[0].kind == "flow"
     if dry_run or not is_single:
-        check(session, [each.resource for each in checked if each.resource is not None], resources, strict, dry_run)
+        check(session, [each.resource for each in checked if each.resource is not None], names, strict, dry_run)
 
 
 def _plan(session: Session, resource: Resource) -> Planned:
@@ -137,41 +137,38 @@ def _left_out(session: Session, paths: Sequence[Path], wanted: Sequence[Resource
     return gone + [Planned("schedule", each.path, "deleted") for each in left_out if each.flow_name in kept["flow"]]
 
 
-def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
+def _carry_out(session: Session, planned: Sequence[Planned], names: Targets, strict: bool) -> Iterator[Planned]:
     """Carry out what is planned, and yield each when it is done; settings, schedules and deletions come last.
 
     Raises CommandFailed, after the findings, for a definition that is refused.
     """
     last = [each for each in planned if each.kind in ("settings", "schedule") or each.change == "deleted"]
-    yield from _write_callers_later(session, [each for each in planned if each not in last], strict)
+    yield from _write_callers_later(session, [each for each in planned if each not in last], names, strict)
     for each in last:
-        _write(session, each, strict)
+        _write(session, each, names, strict)
         yield each
 
 
-def _write_callers_later(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
-    """Write functions and flows. A flow that the server refuses only because it names flows that do not exist is
-    written after the others; if they name one another, they are written without being strict.
+def _write_callers_later(
+    session: Session, planned: Sequence[Planned], names: Targets, strict: bool
+) -> Iterator[Planned]:
+    """Write functions and flows. A flow that the server refuses only because it names what is among the files is
+    written after the others; if that does not help, as with flows that name one another, without being strict.
     """
     left = list(planned)
     while left:
-        put_off: list[tuple[Planned, Invalid]] = []
+        put_off: list[Planned] = []
         for each in left:
             try:
-                _write(session, each, strict)
+                _write(session, each, names, strict)
             except Invalid as error:
-                if {found["id"] for found in error.diagnostics} != {UNKNOWN_FLOW}:
+                if not strict or not error.diagnostics or lacking(error.diagnostics, names):
                     raise _refused(each, error) from None
-                put_off.append((each, error))
+                put_off.append(each)
             else:
                 yield each
-        if len(put_off) == len(left):
-            wanted = [each.resource for each in planned if each.resource is not None]
-            for each, refusal in put_off:
-                if not strict or lacking(refusal.diagnostics, targets_in(wanted)):
-                    raise _refused(each, refusal)
-            strict = False
-        left = [each for each, _ in put_off]
+        strict = strict and len(put_off) < len(left)
+        left = put_off
 
 
 def _refused(planned: Planned, error: Invalid) -> ClientError | CommandFailed:
@@ -181,14 +178,16 @@ def _refused(planned: Planned, error: Invalid) -> ClientError | CommandFailed:
     return CommandFailed(f"the definition of {planned.name} is refused")
 
 
-def _write(session: Session, planned: Planned, strict: bool) -> None:
+def _write(session: Session, planned: Planned, names: Targets, strict: bool) -> None:
+    """Write it, and show what the server warns of; that something is missing which the files have is no finding."""
     if planned.change == "deleted" and planned.kind == "schedule":
         flow, _, name = planned.name.partition("/")
         session.client.delete_schedule(flow, name)
     elif planned.change == "deleted":
         session.client.delete_flow(planned.name)
     elif planned.is_written and planned.resource is not None:
-        show_findings(planned.resource, planned.resource.apply(session.client, strict=strict))
+        findings = planned.resource.apply(session.client, strict=strict)
+        show_findings(planned.resource, lacking(findings, names))
 
 
 def _show(session: Session, planned: Planned) -> None:

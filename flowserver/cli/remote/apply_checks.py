@@ -15,14 +15,16 @@ from flowserver.client.results import Json
 
 PREVENTED: Final = "nothing is applied"
 
+Targets = Container[tuple[str, str]]
+"""Flows and functions, by kind and name, as findings name what is missing."""
 
-def check(session: Session, checked: Sequence[Resource], wanted: Sequence[Resource], strict: bool, aloud: bool) -> None:
+
+def check(session: Session, checked: Sequence[Resource], names: Targets, strict: bool, aloud: bool) -> None:
     """Raises CommandFailed, after all findings, if one of `checked` is invalid or, if strict, has a warning.
 
-    That a flow or function is missing which is among all that is `wanted` is no finding. Warnings that refuse nothing
+    That a flow or function is missing which is among the `names` is no finding. Warnings that refuse nothing
     are shown if `aloud`; writing shows them too.
     """
-    names = targets_in(wanted)
     refused = []
     for each in checked:
         findings = lacking(_found(session, each), names)
@@ -36,13 +38,16 @@ def check(session: Session, checked: Sequence[Resource], wanted: Sequence[Resour
         raise CommandFailed(f"{len(refused)} of {len(checked)} {what} are refused; {PREVENTED}")
 
 
-def lacking(findings: Iterable[Json], names: Container[tuple[str, str]]) -> list[Json]:
-    """The findings but those that only say that something is missing which has one of these kinds and names."""
+def lacking(findings: Iterable[Json], names: Targets) -> list[Json]:
+    """The findings but those that only say that something is missing which has one of these kinds and names.
+
+    Warnings of a deployment are about the state after it.
+    """
     return [found for found in findings if _target_of(found) not in names]
 
 
 def targets_in(wanted: Iterable[Resource]) -> set[tuple[str, str]]:
-    """The flows and functions among them, by kind and name, as findings name what is missing."""
+    """The flows and functions among them."""
     names = set()
     for each in wanted:
         service, _, function = each.name.rpartition("/")
