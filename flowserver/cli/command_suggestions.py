@@ -12,6 +12,7 @@ _OTHER_WORDS: Final = {
     "complete": ("tasks succeed",),
     "config": ("context",),
     "deploy": ("apply",),
+    "describe-execution": ("executions describe",),
     "events": ("executions history",),
     "exec": ("start",),
     "execute": ("start",),
@@ -24,6 +25,7 @@ _OTHER_WORDS: Final = {
     "lint": ("validate",),
     "login": ("context set",),
     "logs": ("executions history",),
+    "list-executions": ("executions list",),
     "ls": ("executions list", "flows list"),
     "new": ("apply",),
     "ps": ("executions list",),
@@ -37,7 +39,10 @@ _OTHER_WORDS: Final = {
     "server": ("serve",),
     "show": ("executions describe",),
     "signal": ("tasks succeed",),
+    "start-execution": ("start",),
+    "start-sync-execution": ("start",),
     "state-machine": ("flows",),
+    "stop-execution": ("executions stop",),
     "tail": ("watch",),
     "terminate": ("executions stop",),
     "trace": ("executions history",),
@@ -136,9 +141,51 @@ _OF_NOUNS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "rollback": ("flowserver aliases update",),
     },
     "context": {"create": ("set",), "login": ("set",), "switch": ("use",), "get": ("list",), "show": ("list",)},
+    "aliases": {"set": ("create", "update"), "put": ("create", "update")},
     "keys": {"delete": ("disable",), "remove": ("disable",), "rm": ("disable",), "revoke": ("disable",)},
 }
 """What a verb means after a noun, where that is another command than `_VERBS` says."""
+
+
+_QUEUES: Final = "docs/how-to/queues.md"
+_TOPICS: Final = "docs/reference/queues.md"
+
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    "backup": "The database makes it while the server runs: docs/how-to/backup.md. To restore it: flowserver restore",
+    **dict.fromkeys(
+        ("queues create", "queues put"),
+        f"A request creates it: curl -X PUT http://127.0.0.1:8080/queues/NAME; or an SDK: {_QUEUES}",
+    ),
+    **dict.fromkeys(
+        ("queues delete", "queues remove", "queues rm"),
+        f"A request deletes it: curl -X DELETE http://127.0.0.1:8080/queues/NAME; or an SDK: {_QUEUES}",
+    ),
+    **dict.fromkeys(
+        ("queues receive", "queues ack"),
+        f"A worker receives and deletes messages by requests or an SDK: {_QUEUES}. To look at them: "
+        "flowserver queues peek",
+    ),
+    **dict.fromkeys(
+        ("topics create", "topics put"),
+        f"A request creates it: curl -X PUT http://127.0.0.1:8080/topics/NAME; or an SDK: {_TOPICS}",
+    ),
+    **dict.fromkeys(("topics subscribe", "topics unsubscribe"), f"A request or an SDK does that: {_TOPICS}"),
+    **dict.fromkeys(
+        ("functions invoke", "functions call", "invoke"),
+        "Steps of flows call functions: flowserver start. A request calls one without a flow: "
+        "docs/reference/invocations.md",
+    ),
+    **dict.fromkeys(
+        ("tasks heartbeat", "heartbeat"),
+        "Tasks have no heartbeats: a step waits as long as its timeoutSeconds. To report: flowserver tasks succeed",
+    ),
+}
+"""What is done in another way than by a command, and how."""
+
+
+def done_elsewhere(words: str) -> str | None:
+    """How that is done which is no command, where that is known."""
+    return _ELSEWHERE.get(words)
 
 
 def meant_by(word: str, commands: Mapping[str, Any]) -> list[str]:

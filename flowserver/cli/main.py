@@ -55,7 +55,10 @@ COMMANDS: Final = {
 
 _MEANT_BY: Final = "flowserver.cli.command_suggestions:meant_by"
 _VERBS_MEANT_BY: Final = "flowserver.cli.command_suggestions:verbs_meant_by"
+_DONE_ELSEWHERE: Final = "flowserver.cli.command_suggestions:done_elsewhere"
 """Loaded for a word that is no command."""
+
+_NO_COMMAND: Final = "No such command {!r}. {}"
 
 _EXPLAIN: Final = "flowserver.cli.usage_errors:explain"
 _REWORD: Final = "flowserver.cli.value_errors:reword"
@@ -96,13 +99,15 @@ class Noun(Group):
         try:
             return super().resolve_command(ctx, args)
         except TyperException as error:
-            if meant := load(_VERBS_MEANT_BY)(ctx.info_name, args[0], self.commands):
+            if way := load(_DONE_ELSEWHERE)(f"{ctx.info_name} {args[0]}"):
+                error.message = _NO_COMMAND.format(args[0], way)
+            elif meant := load(_VERBS_MEANT_BY)(ctx.info_name, args[0], self.commands):
                 error.message = _no_such_command(args[0], meant)
             raise
 
 
 def _no_such_command(word: str, meant: Sequence[str]) -> str:
-    return f"No such command {word!r}. Did you mean {', '.join(map(repr, meant))}?"
+    return _NO_COMMAND.format(word, f"Did you mean {', '.join(map(repr, meant))}?")
 
 
 def _load_command(name: str) -> Any:
@@ -174,7 +179,9 @@ class Commands(Group):
         try:
             return super().resolve_command(ctx, args)
         except TyperException as error:
-            if meant := load(_MEANT_BY)(args[0], self.commands):
+            if way := load(_DONE_ELSEWHERE)(args[0]):
+                error.message = _NO_COMMAND.format(args[0], way)
+            elif meant := load(_MEANT_BY)(args[0], self.commands):
                 error.message = _no_such_command(args[0], meant)
             raise
 

@@ -13,6 +13,8 @@ def _text(option: str) -> Callable[[str], str]:
     return lambda _: option
 
 
+_STATUSES: Final = ("running", "succeeded", "failed", "stopped", "timedout")
+
 _OPTIONS: Final[dict[str, tuple[Callable[[str], str], ...]]] = {
     "start": (
         lambda text: "--input" if _JSON.match(text) else "--name",
@@ -26,6 +28,7 @@ _OPTIONS: Final[dict[str, tuple[Callable[[str], str], ...]]] = {
     "schedules resume": (_text("--note"),),
     "schedules trigger": (_text("--overlap"),),
     "schedules backfill": (_text("--from"), _text("--to")),
+    "executions list": (lambda text: "--status" if text.lower() in _STATUSES else "--flow",),
     "executions history": (_text("--step"),),
     "versions publish": (_text("--description"),),
     "aliases create": (_text("--route"), _text("--route")),
@@ -35,6 +38,18 @@ _OPTIONS: Final[dict[str, tuple[Callable[[str], str], ...]]] = {
 }
 """By command: the option that each word after its arguments probably belongs to."""
 
+_OTHER_OPTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "apply": {"-f": (), "--filename": (), "--file": (), "-R": (), "--recursive": ()},
+    "validate": {"-f": (), "--filename": (), "--file": (), "-R": (), "--recursive": ()},
+    "start": {
+        **dict.fromkeys(("-d", "--data", "--payload"), ("--input",)),
+        **dict.fromkeys(("--alias", "--version"), ("--qualifier",)),
+    },
+    "executions list": {f"--{each}": ("--status", each) for each in _STATUSES},
+    "executions redrive": {f"--{each}": ("--status", each) for each in ("failed", "stopped", "timedout")},
+}
+"""By command: options of other programs, each with what is written in its place."""
+
 _IN_TWO_PARTS: Final = ("EXECUTION", "SCHEDULE", "[SERVICE/]FUNCTION")
 """Arguments that are written with a slash."""
 
@@ -42,14 +57,31 @@ _IN_TWO_PARTS: Final = ("EXECUTION", "SCHEDULE", "[SERVICE/]FUNCTION")
 def explain(error: Any, command: Any, given: Sequence[str]) -> None:
     """Add to the error of a command, which could not parse the given words, how it is written.
 
-    Only if it has too many words or lacks one; of other errors the message says what is wrong.
+    Only if it has too many words or lacks one, or an option of another program; of other errors the message says what
+    is wrong.
     """
+    if option := getattr(error, "option_name", None):
+        _explain_option(error, option, list(given))
+        return
     is_missing = getattr(error, "param", None) is not None and not error.message
     if not is_missing and not error.message.startswith("Got unexpected extra argument"):
         return
     help_text = f"Example: {example}" if (example := next(_examples(command), None)) else ""
     meant = _meant(error.ctx, command, list(given))
     error.message = ". ".join(part for part in (error.message, f"Write: {meant}" if meant else help_text) if part)
+
+
+def _explain_option(error: Any, option: str, words: list[str]) -> None:
+    """Add to the error of an option that there is not how it is written, if that is known."""
+    _, _, path = error.ctx.command_path.partition(" ")
+    meant = _OTHER_OPTIONS.get(path, {}).get(option)
+    place = next((number for number, word in enumerate(words) if word.partition("=")[0] == option), None)
+    if meant is None or place is None:
+        return
+    _, equals, value = words[place].partition("=")
+    words[place : place + 1] = [*meant, value] if equals else meant
+    error.possibilities = None
+    error.message += f". Write: {error.ctx.command_path} {shlex.join(words)}"
 
 
 def _examples(command: Any) -> Iterator[str]:

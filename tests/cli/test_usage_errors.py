@@ -1,18 +1,31 @@
 """What a command says that is written wrongly: the form that was probably meant, or an example."""
 
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
-from flowserver.cli.command_suggestions import _OF_NOUNS, _OTHER_WORDS, _VERBS
+from flowserver.cli.command_suggestions import _ELSEWHERE, _OF_NOUNS, _OTHER_WORDS, _VERBS
 from flowserver.cli.main import COMMANDS, Commands
-from flowserver.cli.usage_errors import _OPTIONS
+from flowserver.cli.usage_errors import _OPTIONS, _OTHER_OPTIONS
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
         ("executions list hello", "executions list --flow hello"),
+        ("executions list failed", "executions list --status failed"),
+        ("executions list --failed --since 1d", "executions list --status failed --since 1d"),
+        ("executions redrive --failed --since 1d", "executions redrive --status failed --since 1d"),
+        ("apply -f flows/", "apply flows/"),
+        ("apply --filename=flows/ --dry-run", "apply flows/ --dry-run"),
+        ("start order --data '{}'", "start order --input '{}'"),
+        ("start order --version 3", "start order --qualifier 3"),
+        ("start order:prod", "start order --qualifier prod"),
+        ("start order@prod", "start order --qualifier prod"),
         ("executions list --status failed hello -o json", "executions list --status failed -o json --flow hello"),
         ("schedules list order", "schedules list --flow order"),
         ("queues list work", "queues list --prefix work"),
@@ -110,6 +123,8 @@ def test_a_value_that_is_refused(run, written, said):
         ("schedules run x", "'trigger'"),
         ("schedules rm x", "'delete'"),
         ("tasks complete x", "'succeed'"),
+        ("aliases set x", "'create', 'update'"),
+        ("start-execution x", "'start'"),
         ("ls", "'executions list', 'flows list'"),
         ("kill x", "'executions stop'"),
         ("workflow list", "'executions', 'flows'"),
@@ -123,6 +138,13 @@ def test_words_of_other_programs(run, written, meant):
     assert refused.stderr.endswith(f"No such command '{word}'. Did you mean {meant}?\n")
 
 
+@pytest.mark.parametrize("words", _ELSEWHERE)
+def test_what_is_done_without_a_command(run, words):
+    refused = run(*words.split())
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.endswith(f"No such command '{words.split()[-1]}'. {_ELSEWHERE[words]}\n")
+
+
 def _paths():
     program = Commands(name="flowserver").commands
     for name in COMMANDS:
@@ -134,6 +156,17 @@ def test_what_is_suggested_exists():
     paths = set(_paths())
     verbs = {path.rpartition(" ")[2] for path in paths}
     assert set(_OPTIONS) <= paths
+    assert not set(_ELSEWHERE) & paths
+    for said in _ELSEWHERE.values():
+        assert {*re.findall(r"flowserver ([a-z]+(?: [a-z]+)?)", said)} <= paths
+        assert all((ROOT / page).is_file() for page in re.findall(r"docs/[a-z/-]+\.md", said))
+    program = Commands(name="flowserver").commands
+    for path, meant in _OTHER_OPTIONS.items():
+        noun, _, verb = path.partition(" ")
+        command = program[noun].commands[verb] if verb else program[noun]
+        options = {option for each in command.params for option in each.opts}
+        assert {word for words in meant.values() for word in words if word.startswith("-")} <= options
+        assert not set(meant) & options
     assert {each for meant in _OTHER_WORDS.values() for each in meant if not each.startswith("--")} <= paths
     assert {each for meant in _VERBS.values() for each in meant} <= verbs
     for noun, words in _OF_NOUNS.items():

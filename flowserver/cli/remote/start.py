@@ -1,5 +1,6 @@
 """The command `flowserver start`."""
 
+import re
 import sys
 from typing import Annotated
 
@@ -66,6 +67,7 @@ def start(
     """
     if timeout is not None and not wait:
         raise CommandFailed("--timeout is for --wait", ExitCode.USAGE)
+    _require_no_qualifier_in(flow)
     seconds = None if timeout is None else seconds_of(timeout, "--timeout")
     session.asked_name, session.asked_alias = name, qualifier
     execution = session.client.start(session.flow(flow), input_of(input), name=name, qualifier=qualifier)
@@ -81,6 +83,13 @@ def start(
         return
     show_one(session, execution, execution.path, execution.path)
     session.note(f"Watch it: flowserver watch {execution.path}")
+
+
+def _require_no_qualifier_in(flow: str) -> None:
+    """Raises CommandFailed for `order:prod` and `order@prod`, as other programs write a version or an alias."""
+    if found := re.fullmatch(r"([\w-]+)[:@]([\w-]+)", flow):
+        meant = f"flowserver start {found[1]} --qualifier {found[2]}"
+        raise CommandFailed(f"{flow!r} is not the name of a flow. Write: {meant}", ExitCode.USAGE)
 
 
 def _show_as_it_is(session: Session, execution: Execution) -> None:
