@@ -110,3 +110,17 @@ def test_a_sub_flow_of_the_same_folder_is_no_warning_of_the_dry_run_nor_of_the_r
     for options in (["--dry-run"], []):
         applied = apply(files, *options)
         assert (applied.exit_code, "warning" in applied.stderr) == (0, False)
+
+
+@pytest.mark.parametrize("others", [{}, {"hosted-other": PASS}])
+def test_a_function_that_is_hosted_from_the_same_files_is_not_missing(apply, others):
+    """The program that hosts it registers it: one definition is checked as it is written, several before."""
+    functions = "functions: {hosted/charge: charge.py:handler, hosted.prod/ship: {handler: 'ship.py:handler'}}"
+    call = CALL.replace("services/strict/", "services/hosted/")
+    ship = "  - {type: task, name: s, resourceArn: 'acs:fc:::services/hosted.prod/functions/ship'}\n"
+    files = {f"hosted-call-{len(others)}": call + ship, "functions": functions, **others}
+    for options in (["--dry-run"], ["--strict", "--dry-run"], ["--strict"], ["--strict"]):
+        applied = apply(files, *options)
+        assert (applied.exit_code, "warning" in applied.stderr) == (0, False)
+    refused = apply({"hosted-call-2": call.replace("charge", "chrage")}, "--strict")
+    assert (refused.exit_code, "warning[unknown-function]" in refused.stderr) == (1, True)

@@ -84,8 +84,15 @@ def apply(
       flowserver apply order.yaml parcel.yaml --dry-run
       flowserver apply flows/ --strict --prune
     """
-    wanted = resources_in(paths, session.note)
-    targets = targets_in(wanted)
+    hosted: list[str] = []
+
+    def note_hosted(file: Path, names: Sequence[str]) -> None:
+        which = f"{names[0]} has a handler" if len(names) == 1 else f"{len(names)} functions have handlers"
+        session.note(f"{file}: {which}; `flowserver functions serve {file}` hosts and registers what has one")
+        hosted.extend(names)
+
+    wanted = resources_in(paths, note_hosted)
+    targets = targets_in(wanted, hosted)
     planned = [_plan(session, each) for each in wanted]
     _check(session, planned, targets, strict, dry_run)
     if prune:

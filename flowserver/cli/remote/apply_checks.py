@@ -46,15 +46,21 @@ def lacking(findings: Iterable[Json], names: Targets) -> list[Json]:
     return [found for found in findings if _target_of(found) not in names]
 
 
-def targets_in(wanted: Iterable[Resource]) -> set[tuple[str, str]]:
-    """The flows and functions among them."""
-    names = set()
-    for each in wanted:
-        service, _, function = each.name.rpartition("/")
-        service = service.partition(".")[0].strip("-")  # findings name no qualifier
-        if each.kind in ("flow", "function"):
-            names.add((each.kind, f"{service}/{function}" if service else function))
-    return names
+def targets_in(wanted: Iterable[Resource], hosted: Iterable[str]) -> set[tuple[str, str]]:
+    """The flows and functions among them, and the functions that are hosted from the same files.
+
+    The program that hosts functions registers them, when it starts.
+    """
+    flows = {(each.kind, each.name) for each in wanted if each.kind == "flow"}
+    functions = [*hosted, *(each.name for each in wanted if each.kind == "function")]
+    return flows | {("function", _plain(name)) for name in functions}
+
+
+def _plain(name: str) -> str:
+    """The name of a function as findings have it, without a qualifier."""
+    service, _, function = name.rpartition("/")
+    service = service.partition(".")[0].strip("-")
+    return f"{service}/{function}" if service else function
 
 
 def show_findings(resource: Resource, findings: Iterable[Json]) -> None:

@@ -220,21 +220,21 @@ class ScheduleEntry:
         return flow, name
 
 
-def resources_in(paths: Sequence[Path], note: Callable[[str], None]) -> list[Resource]:
+def resources_in(paths: Sequence[Path], hosted: Callable[[Path, Sequence[str]], None]) -> list[Resource]:
     """What the files and folders describe: functions, then flows, their settings, then schedules, each by name.
 
-    `note` is called with what they describe for another command. Raises CommandFailed, or OSError for a file that is
-    missing.
+    `hosted` is called with the functions of a file that have handlers: they are for another command. Raises
+    CommandFailed, or OSError for a file that is missing.
     """
     order = ("function", "flow", "settings", "schedule")
-    return sorted(_resources(paths, note), key=lambda each: (order.index(each.kind), each.name))
+    return sorted(_resources(paths, hosted), key=lambda each: (order.index(each.kind), each.name))
 
 
-def _resources(paths: Sequence[Path], note: Callable[[str], None]) -> Iterator[Resource]:
+def _resources(paths: Sequence[Path], hosted: Callable[[Path, Sequence[str]], None]) -> Iterator[Resource]:
     names: dict[str, Path] = {}
     for file in files_in(paths):
         if file.name == FUNCTIONS_FILE:
-            yield from _function_entries(file, note)
+            yield from _function_entries(file, hosted)
             continue
         if file.name == FLOWS_FILE:
             yield from _settings_entries(file)
@@ -248,27 +248,26 @@ def _resources(paths: Sequence[Path], note: Callable[[str], None]) -> Iterator[R
         yield FlowFile(file.stem, read_text(str(file)), file)
 
 
-def _function_entries(file: Path, note: Callable[[str], None]) -> Iterator[FunctionEntry]:
+def _function_entries(file: Path, hosted: Callable[[Path, Sequence[str]], None]) -> Iterator[FunctionEntry]:
     """The functions that have a `url`; those with a handler are for the program that hosts them."""
     entries = load(_YAML_FILE)(file).get("functions")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
     _require_known_fields(file, "function", entries)
-    hosted = []
+    with_handlers = []
     for name, given in entries.items():
         has_handler = isinstance(given, str) or (isinstance(given, dict) and "handler" in given)
         if has_handler is (isinstance(given, dict) and "url" in given):
             reason = f"{file}: {name} must have a `url`, where it is, or a `handler`, which is hosted; not both"
             raise CommandFailed(reason, ExitCode.USAGE)
         if has_handler:
-            hosted.append(name)
+            with_handlers.append(str(name))
             continue
         headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
         own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
         yield FunctionEntry(str(name), {**own, "headers": headers})
-    if hosted:
-        which = f"{hosted[0]} has a handler" if len(hosted) == 1 else f"{len(hosted)} functions have handlers"
-        note(f"{file}: {which}; `flowserver functions serve {file}` hosts and registers what has one")
+    if with_handlers:
+        hosted(file, with_handlers)
 
 
 def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
