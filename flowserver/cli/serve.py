@@ -51,6 +51,9 @@ def serve(settings: Settings) -> None:
     app = create_app(settings)
     raise_file_limit(app.state.limits)
     with open_database(settings.database_url) as database:
+        if is_new(database):
+            with listening(settings.host, settings.port, has_keys=True):
+                pass  # where the port cannot be had, no new database stays behind
         admission = _prepare(database, settings.migrate)
         place = place_of(database)
     _collect_garbage_seldom()

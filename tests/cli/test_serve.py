@@ -193,6 +193,13 @@ def test_port_in_use(run, sqlite_url):
     assert one_line(result) == f"{refusal}; choose another with --port or FLOWSERVER_PORT"
 
 
+def test_where_the_port_is_in_use_no_database_is_made(run, new_url, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("serve", "--port", taken.getsockname()[1], "--database-url", new_url)
+    assert (result.exit_code, "Address already in use" in one_line(result)) == (5, True)
+    assert not any((tmp_path / "data").iterdir())
+
+
 @pytest.mark.parametrize(
     ("url", "words", "exit_code"),
     [
