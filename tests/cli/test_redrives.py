@@ -1,12 +1,15 @@
 """`flowserver executions redrive`: named executions, executions that match a filter, and dry runs."""
 
 import json
+import os
 import re
 from functools import partialmethod
+from itertools import islice
 
 import pytest
 from rich.console import Console
 
+from flowserver.cli.remote import following
 from flowserver.cli.remote.live_steps import Drawing
 from flowserver.cli.remote.step_lines import shown_notes
 from flowserver.cli.remote.step_states import Progress
@@ -146,6 +149,7 @@ steps:
     assert watched.exit_code == 0
     assert watched.stderr.splitlines()[-1].startswith("✔ pack")
     assert "3 of 3" in watched.stderr.splitlines()[-1]
+    assert watched.stderr.splitlines().count("It was redriven.") == 1
 
 
 def test_executions_that_wait_for_a_redrive(flowserver, tmp_path):
@@ -205,10 +209,50 @@ steps:
     watched = flowserver("start", "hint", "--name", "h", "--input", '{"items": [1, 2, 3]}', "--wait")
     assert watched.exit_code == 1
     lines = watched.stderr.splitlines()
-    assert sum("1 step waits for a redrive: each[" in line for line in lines) == 2
+    waits = re.compile("([1-3]) steps? waits? for a redrive: each\\[")
+    assert len([line for line in lines if waits.match(line)]) == 2
     assert lines.count("Go on: flowserver executions redrive hint/h") == 2
     assert lines.count("This command waits on. Come back: flowserver watch hint/h") == 2
     assert lines.count("It was redriven.") == 1
+    again = flowserver("watch", "hint/h").stderr
+    assert ("for a redrive" in again, "waits on" in again, again.count("It was redriven.\n")) == (False, False, 1)
+
+
+def test_watching_says_how_many_steps_wait_now(flowserver, tmp_path, monkeypatch):
+    """Not how many waited before the last redrive, nor how many when the first began to."""
+    (tmp_path / "now.yaml").write_text("""\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: each
+    inputMappings: [{target: items, source: $input.items}]
+    iterationMapping: {collection: $.items, item: item}
+    steps: [{type: wait, name: load, duration: $.none}]
+""")
+    flowserver("apply", "now.yaml")
+    flowserver("flows", "set", "now", "--on-retries-exhausted", "wait-for-redrive")
+    flowserver("start", "now", "--name", "n", "--input", '{"items": [1, 2, 3]}')
+    _await_waits(3)
+    flowserver("executions", "redrive", "now/n")
+    _await_waits(6)
+    say = following._note_waiting
+
+    def say_and_stop(*about):
+        say(*about)
+        flowserver("executions", "stop", "now/n")
+
+    monkeypatch.setattr(following, "_note_waiting", say_and_stop)
+    lines = flowserver("watch", "now/n").stderr.splitlines()
+    assert [line.partition(":")[0] for line in lines if "for a redrive" in line] == ["3 steps wait for a redrive"]
+    assert lines.count("It was redriven.") == 1
+
+
+def _await_waits(count):
+    """Read events of `now/n` until so many steps have waited for a redrive."""
+    with Client(os.environ["FLOWSERVER_URL"]) as client:
+        waits = (event for event in client.events("now", "n") if event.type == "StepWaitingForRedrive")
+        assert len(list(islice(waits, count))) == count
 
 
 def test_what_waits_for_a_redrive_is_drawn():

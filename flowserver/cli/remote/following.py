@@ -21,12 +21,16 @@ from flowserver.client.results import Execution
 _DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
 """Loaded where there is a terminal to draw on."""
 
+REDRIVEN: Final = "ExecutionRedriven"
+"""The type of the event after which an execution goes on."""
+
 
 def follow(session: Session, execution: Execution, timeout_seconds: float | None) -> Execution:
     """Show the steps until the execution has ended; returns it then.
 
-    While steps wait for a redrive, or it is parked, it waits too: it says so once, with the command to go on. If the
-    server is away it asks again, until `timeout_seconds` or LOST_SECONDS_MAX have passed.
+    While steps wait for a redrive, or it is parked, it waits too: it says so once, with the command to go on. It does
+    not say so of waits that are over. If the server is away it asks again, until `timeout_seconds` or LOST_SECONDS_MAX
+    have passed.
     Raises WaitedTooLong after `timeout_seconds`. Ctrl-c detaches: it says how to come back, and raises typer.Exit.
     """
     progress = Progress()
@@ -39,8 +43,12 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
 
     def say_parked(reason: str) -> None:
         was_parked, progress.parked = progress.parked, reason
-        if bool(reason) is not bool(was_parked) and not session.quiet and not draws:
-            _note_waiting(session, execution, progress, "It was restarted.")
+        if bool(reason) is bool(was_parked) or session.quiet or draws:
+            return
+        if reason:
+            _note_waiting(session, execution, progress)
+        elif progress.status == "Running":
+            session.note("It was restarted.")
 
     say_parked(execution.parked_error or "")
     lost_seconds_max = LOST_SECONDS_MAX if timeout_seconds is None else timeout_seconds
@@ -56,22 +64,28 @@ def _show_steps(session: Session, reading: Reconnecting, progress: Progress, dra
     drawing: AbstractContextManager[Any] = nullcontext()
     if draws:
         drawing = load(_DRAWN)(reading.execution, progress, session.is_colourful)
+    is_said, present = False, 0
     with drawing:
         for event in reading.events():
-            waited = progress.waiting
             for step in progress.add(event):
                 if not draws:
                     session.note(step_line(step, datetime.now(UTC), marks))
-            if not draws and bool(waited) is not bool(progress.waiting):
-                _note_waiting(session, reading.execution, progress, "It was redriven.")
+            if draws:
+                continue
+            if event.type == REDRIVEN:
+                session.note("It was redriven.")
+            is_said = is_said and progress.waiting > 0
+            if progress.waiting and not is_said and event.event_id > present:
+                present = reading.last_event_id()
+            if progress.waiting and not is_said and event.event_id >= present:
+                _note_waiting(session, reading.execution, progress)
+                is_said = True
 
 
-def _note_waiting(session: Session, execution: Execution, progress: Progress, goes_on: str) -> None:
-    """Say that steps wait for a redrive, or that it is parked, once until that is over."""
-    if lines := waiting_lines(execution.path, progress):
-        session.note("\n".join([*lines, f"This command waits on. Come back: {_way_back(execution)}"]))
-    elif progress.status == "Running":
-        session.note(goes_on)
+def _note_waiting(session: Session, execution: Execution, progress: Progress) -> None:
+    """Say that steps wait for a redrive now, or that it is parked."""
+    lines = waiting_lines(execution.path, progress)
+    session.note("\n".join([*lines, f"This command waits on. Come back: {_way_back(execution)}"]))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from flowserver.client.errors import ClientError, Refused, Unreachable
@@ -56,6 +57,15 @@ class Reconnecting:
                 self._await_server(error)
             else:
                 return
+
+    def last_event_id(self) -> int:
+        """The last event that there is now: all up to it are the past."""
+        while True:
+            try:
+                newest = self.client.history(self.execution.flow_name, self.execution.name, newest_first=True)
+                return max((event.event_id for event in islice(newest, 1)), default=0)
+            except ClientError as error:
+                self._await_server(error)
 
     def _look(self) -> None:
         found = self.client.get_execution(self.execution.flow_name, self.execution.name)
