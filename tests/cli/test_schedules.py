@@ -55,7 +55,7 @@ def test_what_is_queued_is_reported(flowserver, tmp_path):
     shown = flowserver("schedules", "get", "slow/nightly").stdout
     assert f"waiting:   2 (starts and backfills) queued behind {path}\nqueue:\n" in shown
     queue = shown.partition("queue:\n")[2].partition("next:")[0].splitlines()
-    assert [line.split()[2] for line in queue] == ["trigger", "backfill"]
+    assert [line.split()[3] for line in queue] == ["trigger", "backfill"]
     listed = [line for line in flowserver("schedules", "list").stdout.splitlines() if "slow/nightly" in line]
     assert listed[0].split()[-2:] == ["2", "0"]
 
@@ -96,6 +96,18 @@ def test_created_changed_triggered_and_deleted(flowserver):
     assert flowserver("schedules", "delete", "etl/nightly").exit_code == 2
     assert flowserver("schedules", "delete", "etl/nightly", "--yes").stdout == "deleted etl/nightly\n"
     assert flowserver("schedules", "get", "etl/nightly").exit_code == 3
+
+
+def test_times_are_shown_in_the_schedule_s_zone(flowserver, tmp_path):
+    (tmp_path / "zoned.yaml").write_text(PASS)
+    flowserver("apply", tmp_path / "zoned.yaml")
+    created = ("schedules", "create", "zoned/n", "--cron", "0 30 2 1 1 ?", "--timezone")
+    shown = flowserver(*created, "Asia/Kolkata").stdout.partition("next:\n")[2]
+    assert [line.split(maxsplit=1)[1] for line in shown.splitlines()] == ["02:30:00 +05:30"] * 10
+    _, line = flowserver("schedules", "list", "--flow", "zoned").stdout.splitlines()
+    assert "-01-01 02:30:00 +05:30" in line
+    flowserver("schedules", "pause", "zoned/n")
+    assert flowserver("schedules", "get", "zoned/n").stdout.endswith("next:\n  paused\n")
 
 
 def test_schedules_are_applied(flowserver, tmp_path):

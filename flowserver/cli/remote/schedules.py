@@ -16,11 +16,11 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
+from flowserver.cli.remote.schedule_description import described, queued, running
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
-from flowserver.cli.remote.times import instant_of, names_zone, seconds_of, shown_instant
+from flowserver.cli.remote.times import instant_of, names_zone, seconds_of, shown_in_zone
 from flowserver.cli.server_options import takes_choices
-from flowserver.cli.tables import aligned
 from flowserver.client.errors import NotFound
 from flowserver.client.results import Schedule
 
@@ -110,7 +110,7 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
         "SCHEDULE": lambda one: one.path,
         "WHEN": lambda one: one.cron_expression,
         "ZONE": lambda one: one.time_zone,
-        "NEXT": lambda one: shown_instant(one.next_time, now) if one.enabled else "paused",
+        "NEXT": lambda one: shown_in_zone(one.next_time, now, one.time_zone) if one.enabled else "paused",
         "STARTED": lambda one: str(one.started),
         "WAITING": lambda one: str(one.waiting),
         "MISSED": lambda one: str(one.missed),
@@ -240,13 +240,13 @@ def trigger_schedule(session: Session, schedule: Path, overlap: TriggerOverlap =
     before = session.client.get_schedule(flow, name)
     triggered = session.client.trigger_schedule(flow, name, overlap).document
     path = f"{triggered['flowName']}/{triggered['executionName']}"
-    queued = _queued_trigger(session, before, triggered["executionName"], overlap)
+    waits = _queued_trigger(session, before, triggered["executionName"], overlap)
     if session.output in ("json", "yaml"):
-        show_document(session.output, {**triggered, "started": queued is None})
+        show_document(session.output, {**triggered, "started": waits is None})
     else:
         typer.echo(path)
-        said = "Started." if queued is None else f"{queued[0].upper()}{queued[1:]}; not started yet."
-        session.note(f"{said} Watch it{'' if queued is None else ' then'}: flowserver watch {path}")
+        said = "Started." if waits is None else f"{waits[0].upper()}{waits[1:]}; not started yet."
+        session.note(f"{said} Watch it{'' if waits is None else ' then'}: flowserver watch {path}")
 
 
 def _queued_trigger(session: Session, before: Schedule, execution: str, overlap: str | None) -> str | None:
@@ -263,7 +263,7 @@ def _queued_trigger(session: Session, before: Schedule, execution: str, overlap:
         if now.skipped > before.skipped:
             raise CommandFailed(f"skipped: an execution of {now.path} still runs; see --overlap", ExitCode.CONFLICT)
         if _is_queued(now, overlap or before.overlap) or time.monotonic() > end:
-            return _queued(now)
+            return queued(now)
         time.sleep(POLL_SECONDS)
 
 
@@ -279,18 +279,7 @@ def _decided(session: Session, flow: str, name: str, overlap: str) -> Schedule:
 
 def _is_queued(schedule: Schedule, overlap: str) -> bool:
     """Whether a start certainly waits for an execution that runs; under other policies that is decided later."""
-    return overlap == "BufferAll" and bool(schedule.waiting and _running(schedule))
-
-
-def _running(schedule: Schedule) -> list[str]:
-    """Those of its recent executions that run, the oldest first."""
-    names = [run["executionName"] for run in schedule.recent if run["status"] == "Running"]
-    return [f"{schedule.flow_name}/{name}" for name in reversed(names)]
-
-
-def _queued(schedule: Schedule) -> str:
-    first, *others = _running(schedule) or [""]
-    return f"queued behind {first}{f' and {len(others)} more' if others else ''}" if first else "queued"
+    return overlap == "BufferAll" and bool(schedule.waiting and running(schedule))
 
 
 @schedules.command("backfill")
@@ -325,8 +314,7 @@ def backfill_schedule(
         counts = {"started": started, "skipped": skipped, "queued": ticks - started - skipped}
         show_document(session.output, {"ticks": ticks, **counts})
         return
-    queued = ticks - started - skipped
-    counted = {"started": started, "skipped": skipped, _queued(now_is): queued}
+    counted = {"started": started, "skipped": skipped, queued(now_is): ticks - started - skipped}
     said = ", ".join(f"{count} {what}" for what, count in counted.items() if count)
     typer.echo(f"{ticks} tick{'' if ticks == 1 else 's'} of {schedule}: {said}")
 
@@ -357,42 +345,10 @@ def every_expression(duration: str) -> str:
     return f"@every {int(minutes)}m"
 
 
-def _waiting(schedule: Schedule) -> str:
-    """Starts and whole backfills that wait, and for what; nothing if none does."""
-    if not schedule.waiting:
-        return ""
-    return f"{schedule.waiting} (starts and backfills) {_queued(schedule)}"
-
-
-def _until(wait: dict[str, Any], now: datetime) -> str:
-    return f"until {shown_instant(wait['until'], now)}" if wait["until"] else ""
-
-
 def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None:
     for found in schedule.warnings:
         session.note(f"warning[{found['id']}]: {found['message']}")
     if verb is not None:
         show_one(session, schedule, schedule.path, f"{verb} {schedule.path}")
         return
-    now = datetime.now(UTC)
-    rows = [
-        ["schedule:", schedule.path],
-        ["when:", f"{schedule.cron_expression}  {schedule.time_zone}"],
-        ["state:", "enabled" if schedule.enabled else "paused"],
-        ["note:", schedule.note],
-        ["overlap:", schedule.overlap],
-        ["started:", f"{schedule.started}, {schedule.missed} missed, {schedule.skipped} skipped"],
-        ["waiting:", _waiting(schedule)],
-    ]
-    lines = [aligned([row for row in rows if row[1]])]
-    if schedule.queue:
-        queue = [[f"  {shown_instant(each['time'], now)}", each["kind"], _until(each, now)] for each in schedule.queue]
-        lines += ["queue:", aligned(queue)]
-    lines += ["next:", *(f"  {shown_instant(each, now)}" for each in schedule.next_times)]
-    if schedule.recent:
-        runs = [
-            [f"  {shown_instant(run['time'], now)}", run["executionName"], str(run["status"])]
-            for run in schedule.recent
-        ]
-        lines += ["last:", aligned(runs)]
-    show_one(session, schedule, schedule.path, "\n".join(lines))
+    show_one(session, schedule, schedule.path, described(schedule, datetime.now(UTC)))

@@ -4,11 +4,16 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
+from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+
+
+_ZONE: Final = "zoneinfo:ZoneInfo"
+"""Loaded for the times of schedules."""
 
 
 def seconds_of(text: str, option: str) -> float:
@@ -50,12 +55,24 @@ def _rfc3339(instant: datetime) -> str:
 
 def shown_instant(text: str | None, now: datetime) -> str:
     """Local time, short, with the date when it is not today's."""
+    return "" if text is None else _short(datetime.fromisoformat(text).astimezone(), now.astimezone())
+
+
+def shown_in_zone(text: str | None, now: datetime, zone: str) -> str:
+    """The time in the zone of that name, with its offset; in UTC if this machine does not know the zone."""
     if text is None:
         return ""
-    local = datetime.fromisoformat(text).astimezone()
-    if local.date() == now.astimezone().date():
-        return f"today {local:%H:%M:%S}"
-    return f"{local:%Y-%m-%d %H:%M:%S}"
+    try:
+        found: tzinfo = load(_ZONE)(zone)
+    except (OSError, ValueError, LookupError):
+        found = UTC
+    local = datetime.fromisoformat(text).astimezone(found)
+    offset = local.isoformat(timespec="seconds")[19:]
+    return f"{_short(local, now.astimezone(found))} {offset}"
+
+
+def _short(local: datetime, now: datetime) -> str:
+    return f"today {local:%H:%M:%S}" if local.date() == now.date() else f"{local:%Y-%m-%d %H:%M:%S}"
 
 
 def shown_span(start: str | None, end: str | None, now: datetime) -> str:
