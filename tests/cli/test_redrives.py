@@ -59,6 +59,24 @@ def test_a_dry_run_of_a_redrive(flowserver, failed):
     assert flowserver(*impossible, "--dry-run").exit_code == flowserver(*impossible).exit_code == 5
 
 
+@pytest.mark.parametrize(
+    ("definition", "where"), [("same", "{path}"), ("current", "the current definition of {flow}"), ("1", "{version}")]
+)
+def test_a_misspelt_step(flowserver, tmp_path, definition, where):
+    """The step is looked for in the definition that the execution would continue with."""
+    (tmp_path / "typo.yaml").write_text(BROKEN)
+    flowserver("apply", "typo.yaml")
+    flowserver("start", "typo", "--name", "t", "--wait")
+    (tmp_path / "typo.yaml").write_text(WHOLE.replace("reserve", "unload"))
+    flowserver("apply", "typo.yaml")
+    flowserver("versions", "publish", "typo")
+    names = {"path": "typo/t", "flow": "typo", "version": "version 1 of typo"}
+    for step, meant in (("laod", "load"), ("reserv", "reserve") if definition == "same" else ("unlaod", "unload")):
+        refused = flowserver("executions", "redrive", "typo/t", "--definition", definition, "--from", step)
+        said = f"flowserver: {where.format(**names)} has no step {step}; did you mean {meant}?\n"
+        assert (refused.exit_code, refused.stderr) == (3, said)
+
+
 def test_with_the_corrected_definition(flowserver, failed, tmp_path):
     flow, paths = failed
     (tmp_path / f"{flow}.yaml").write_text(WHOLE)

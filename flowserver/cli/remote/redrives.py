@@ -89,9 +89,9 @@ def redrive_executions(
     chosen = chosen_executions(session, executions, flow, which, error, filters)
     how: dict[str, Any] = {"from_step": from_step, "definition": definition}
     new_input = input_of(input)
-    if from_step is not None and definition == "same":
+    if from_step is not None:
         for each in chosen[:1]:
-            _check_step(session, *each, from_step)
+            _check_step(session, *each, from_step, definition)
     if dry_run:
         plan = session.client.plan_redrive
         _show_plans(session, {each: plan(*each, **how, input=new_input).document for each in chosen})
@@ -142,10 +142,12 @@ def _pages(session: Session, flow: str, wanted: dict[str, Any]) -> Iterator[Many
         yield answer
 
 
-def _check_step(session: Session, flow: str, name: str, step: str) -> None:
+def _check_step(session: Session, flow: str, name: str, step: str, definition: str) -> None:
     """Raises CommandFailed for a step that is probably misspelt."""
-    if hint := load(_STEP_SUGGESTION)(session, flow, name, step):
-        raise CommandFailed(f"{flow}/{name} has no step {step}{hint}", ExitCode.NOT_FOUND)
+    if hint := load(_STEP_SUGGESTION)(session, flow, name, step, definition):
+        what = "the current definition" if definition == "current" else f"version {definition}"
+        where = f"{flow}/{name}" if definition == "same" else f"{what} of {flow}"
+        raise CommandFailed(f"{where} has no step {step}{hint}", ExitCode.NOT_FOUND)
 
 
 def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) -> None:

@@ -45,12 +45,21 @@ def _way_on(session: Session, *, is_redrive: bool) -> str:
     return ""
 
 
-def step_suggestion(session: Session, flow: str, name: str, step: str | None) -> str:
-    """The same for a step of an execution; nothing if it has that step."""
+def step_suggestion(session: Session, flow: str, name: str, step: str, definition: str) -> str:
+    """The same for a step that an execution shall go back to, with its own definition (`same`), the flow's `current`
+    one or a version; nothing if the definition has that step.
+    """
+    client = session.client
     try:
-        names = set(load(_STEP_NAMES)(session.client.get_execution(flow, name).definition))
-    except ClientError:
+        if definition == "same":
+            text = client.get_execution(flow, name).definition
+        elif definition == "current":
+            text = client.get_flow(flow).definition
+        else:
+            text = client.get_version(flow, int(definition)).definition
+    except (ClientError, ValueError):
         return ""
+    names = set(load(_STEP_NAMES)(text))
     return "" if step in names else did_you_mean(step, names)
 
 
