@@ -33,7 +33,25 @@ def test_aborted_iterations_are_one_line() -> None:
         ["pack[0].label", "failed"],
         ["pack[].label (99 iterations)", "aborted"],
     ]
-    assert "  and 30 more" in lines
+    assert "  and 30 more: flowserver executions history order/e" in lines
+    running = [CurrentStep(f"pack[{number}].label", "Running") for number in range(37)]
+    assert "  and 17 more: flowserver executions describe order/e -o json\n" in f"{_described(*running, count=37)}\n"
+
+
+def test_long_documents_are_cut() -> None:
+    numbers = Execution(
+        "order", "e", "Running", EARLIER, input={"numbers": list(range(300))}, output={"text": "x" * 900}
+    )
+    lines = described(numbers, (), NOW).partition("input:\n")[2].splitlines()
+    place = lines.index("output:")
+    assert (place, lines[place - 2 : place]) == (
+        42,
+        ["  … 264 more lines", "The whole input: flowserver executions describe order/e -o json"],
+    )
+    assert [len(line) for line in lines[place + 1 : -1]] == [1, 400, 1]
+    assert lines[-1] == "The whole output: flowserver executions describe order/e -o json"
+    short = described(replace(numbers, input={"a": [1]}, output=None), (), NOW)
+    assert short.endswith('input:\n{\n  "a": [\n    1\n  ]\n}')
 
 
 def test_the_execution_of_a_sub_flow_is_named() -> None:

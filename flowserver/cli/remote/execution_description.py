@@ -14,6 +14,9 @@ from flowserver.cli.tables import aligned
 from flowserver.client.results import CurrentStep, Execution, Step
 
 ERROR_CHARACTERS_MAX: Final = 80
+DOCUMENT_LINES_MAX: Final = 40
+"""Lines that are shown of the input and of the output."""
+LINE_CHARACTERS_MAX: Final = 400
 AT_MAX: Final = 20
 """Steps that are shown of those that it is at."""
 
@@ -41,7 +44,9 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
     if steps:
         rows = [[f"  {each.path}", _state(each), _took(each, now), _notes(each)] for each in steps]
         blocks.append(aligned([["  STEP", "STATUS", "TOOK", ""], *rows]))
-    blocks += [f"{name}:\n{_document(document)}" for name, document in documents if document is not None]
+    for name, document in documents:
+        if document is not None:
+            blocks.append(f"{name}:\n{_document(document, f'{name}: {_whole(execution)}')}")
     return "\n".join(blocks)
 
 
@@ -63,7 +68,9 @@ def _at(execution: Execution, steps: Sequence[CurrentStep], now: datetime) -> st
     count = execution.current_step_count or len(steps)
     rest = count - len(steps) + len(others) + len(aborted) - len(rows)
     if rest > 0:
-        lines.append(f"  and {rest} more")
+        is_sent = count <= len(steps)
+        more = _whole(execution) if is_sent else f"flowserver executions history {execution.path}"
+        lines.append(f"  and {rest} more: {more}")
     kinds = {each.status for each in steps}
     if "WaitingForToken" in kinds:
         lines.append(f"  Report with a token: flowserver tasks list --flow {execution.flow_name}")
@@ -84,8 +91,19 @@ def _words(status: str) -> str:
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in status).strip()
 
 
-def _document(document: dict[str, Any]) -> str:
-    return json_text(document, indent=2)
+def _whole(execution: Execution) -> str:
+    """The command that shows all of it."""
+    return f"flowserver executions describe {execution.path} -o json"
+
+
+def _document(document: dict[str, Any], whole: str) -> str:
+    """The document, or its beginning and what shows the whole."""
+    lines = json_text(document, indent=2).splitlines()
+    shown = [one if len(one) <= LINE_CHARACTERS_MAX else f"{one[: LINE_CHARACTERS_MAX - 1]}…" for one in lines]
+    left_out = len(lines) - DOCUMENT_LINES_MAX
+    if left_out > 0:
+        shown[DOCUMENT_LINES_MAX:] = [f"  … {left_out} more line{'' if left_out == 1 else 's'}"]
+    return "\n".join(shown if shown == lines else [*shown, f"The whole {whole}"])
 
 
 def _version(execution: Execution) -> str:
