@@ -68,8 +68,6 @@ class BatchResult:
     """Documents that were read, and documents and events that were made."""
     continued_steps: int = 0
     """Steps made for `Continue` messages."""
-    meets_first_try: bool = False
-    """Whether an item found that an earlier try of it had been committed: with all of the batch that it was in."""
 
     @property
     def effects(self) -> "BatchResult":
@@ -108,7 +106,6 @@ class Batch:
         self._left: set[str] = set()
         self._steps_gone_on = 0
         self._may_divide = False
-        self._meets_first_try = False
 
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Process the items in order and save; the caller commits, and only then acts on the result.
@@ -149,7 +146,6 @@ class Batch:
             self._parked,
             held_bytes=self._held,
             continued_steps=self._steps_gone_on,
-            meets_first_try=self._meets_first_try,
         )
 
     def settle(self) -> None:
@@ -244,7 +240,6 @@ class Batch:
         tried = envelope.tried
         if tried is None or not has_event(self._connection, envelope.execution_id, tried.event):
             return None
-        self._meets_first_try = True
         return tried.receipt
 
     def _is_leased(self, envelope: Envelope, stored: StoredExecution) -> bool:

@@ -33,6 +33,7 @@ from flowserver.engine.commit.fair_queue import FairQueue, Pending
 from flowserver.machine.events import Event
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
+from flowserver.store.executions.history import has_event
 from flowserver.store.executions.saving import VersionConflict, park_execution
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away, is_conflict, lost_connection, reason_of
@@ -211,9 +212,9 @@ class Committer:
     def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
         """Results in order. If the items cannot be committed together, each is tried alone.
 
-        If an item then finds that the first try was committed, only its answer was lost: its effects come first. If
-        none gets so far, because the database stays away, what that commit ordered waits for recovery: its timers for
-        the end of the outage, its calls for two sweeps (`SWEEP_SECONDS`) after it.
+        If the histories show that the first try was committed, only its answer was lost: its effects come first. If
+        they cannot be read, because the database stays away, what that commit ordered waits for recovery: its timers
+        for the end of the outage, its calls for two sweeps (`SWEEP_SECONDS`) after it.
 
         If they are too much at once, only the first are committed and have results.
         """
@@ -225,14 +226,26 @@ class Committer:
             return self._commit(items[: len(items) // 2])
         except Exception as error:
             tried, again = self._tried, _for_retry(items, self._tried)
+            effects = [tried.effects] if tried is not None and self._is_durable(tried) else []
             if len(items) == 1:
                 results = [self._commit_alone(again[0], error)]
             else:
                 log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
                 results = self._commit_apart(again)
-            if tried is None or self._has_rejoined or not any(each.meets_first_try for each in results):
-                return results
-            return [tried.effects, *results]
+            return results if self._has_rejoined else [*effects, *results]
+
+    def _is_durable(self, tried: BatchResult) -> bool:
+        """Whether the histories have what the batch recorded last in every execution; False if they cannot be read.
+
+        All are compared, before anything is tried again: another node, or another try, may well record the same event
+        in one execution in the same millisecond, and what was ordered in the others would then be made without a row.
+        """
+        last = [(each.stored.execution.execution_id, each.events[-1]) for each in tried.changes if each.events]
+        try:
+            with self._database.read() as connection:
+                return bool(last) and all(has_event(connection, *one) for one in last)
+        except Exception:
+            return False
 
     def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
         """Each item alone. Once the database proves to be away, the rest fail at once."""
