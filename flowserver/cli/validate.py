@@ -53,7 +53,8 @@ def validate(
     """Check definitions, without a server.
 
     Shows every mistake with its place, a stable id and, where there is one, a hint.
-    `!Ref service/function`, which deployment tools expand, is accepted here.
+    `!Ref service/function`, which deployment tools expand, is accepted here. In folders it passes over `flows.yaml`,
+    `functions.yaml` and `schedules.yaml`: `flowserver apply --dry-run` checks these with a server.
 
     Exit code 0: no errors. 1: errors, or warnings with --strict. 3: a file cannot be read.
 

@@ -20,6 +20,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import flag_of, variable_of
+from flowserver.client import results
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
@@ -256,6 +257,19 @@ def attributes(kind: ObjectKind) -> str:
     return table(("attribute", "value", "default", "meaning"), rows)
 
 
+def result_fields() -> str:
+    """The results of the client, and the fields and properties of each but `document`."""
+    kinds = (each for each in vars(results).values() if inspect.isclass(each) and issubclass(each, results.Result))
+    rows = []
+    for kind in kinds:
+        names = [name for name in kind.__struct_fields__ if name != "document"]
+        names += [name for name, value in vars(kind).items() if isinstance(value, property)]
+        if names:
+            about = inspect.getdoc(kind) or ""
+            rows.append((f"`{kind.__name__}`", about.splitlines()[0], ", ".join(f"`{name}`" for name in names)))
+    return table(("result", "", "fields"), rows)
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
     "exit codes": exit_codes,
@@ -271,6 +285,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "waits": waits,
     "messages by wait": messages_by_wait,
     "metrics": metrics,
+    "results of the client": result_fields,
     "commands": commands,
     "common options": common_options,
     "actions": actions,
