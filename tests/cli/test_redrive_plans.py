@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from flowserver.cli.remote.redrive_plans import shown_plan
+from flowserver.cli.remote.redrive_plans import shown_plan, steps_after
+from flowserver.client.results import Iterations, Step
 
 
 def _plan(**changes: Any) -> dict[str, Any]:
@@ -27,4 +28,14 @@ def test_failed_and_aborted_iterations_are_distinguished() -> None:
 def test_a_requested_step_is_neither() -> None:
     asked = _plan(againCount=1, failedCount=0, abortedCount=0, callsAgainCount=0, kept=[])
     asked["again"] = [{"path": "charge", "why": "asked"}]
-    assert shown_plan("order/e", asked) == "order/e\n  Would run again: charge.\n  Kept: nothing."
+    again = "order/e\n  Would run again: charge{}.\n  Kept: nothing."
+    assert shown_plan("order/e", asked) == again.format("")
+    loop = Iterations(total=300, done=299, failed=1, running=0)
+    steps = [_step("reserve"), _step("charge"), _step("pack", iterations=loop), _step("pack[].label"), _step("ship")]
+    after = steps_after(steps, "charge")
+    assert shown_plan("order/e", asked, after) == again.format(" and what comes after it: pack (300 iterations), ship")
+    assert [*steps_after(steps, "ship"), *steps_after(steps, "none")] == []
+
+
+def _step(path: str, iterations: Iterations | None = None) -> Step:
+    return Step(path=path, status="Succeeded", first="", last="", iterations=iterations)

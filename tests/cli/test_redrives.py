@@ -55,6 +55,8 @@ def test_a_dry_run_of_a_redrive(flowserver, failed):
     )
     (document,) = json.loads(flowserver("executions", "redrive", paths[0], "--dry-run", "-o", "json").stdout)
     assert (document["execution"], document["redrivable"]) == (paths[0], True)
+    tried = flowserver("executions", "redrive", paths[0], "--from", "reserve", "--dry-run").stdout
+    assert tried == f"{paths[0]}\n  Would run again: reserve and what comes after it: load.\n  Kept: nothing.\n"
     impossible = ("executions", "redrive", paths[0], "--from", "none", "--definition", "current")
     assert flowserver(*impossible, "--dry-run").exit_code == flowserver(*impossible).exit_code == 5
 

@@ -1,6 +1,7 @@
 """The command `flowserver executions redrive`."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -25,10 +26,13 @@ from flowserver.cli.remote.execution_filters import (
 )
 from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
-from flowserver.cli.remote.redrive_plans import shown_plan
+from flowserver.cli.remote.redrive_plans import shown_plan, steps_after
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.client.results import ManyRedriven
+
+STEPS_MAX: Final = 1_000
+"""Steps of an execution that are read to say which ones come after `from`."""
 
 _STEP_SUGGESTION: Final = "flowserver.cli.remote.suggestions:step_suggestion"
 """Loaded when a step is not there."""
@@ -94,7 +98,7 @@ def redrive_executions(
             _check_step(session, *each, from_step, definition)
     if dry_run:
         plan = session.client.plan_redrive
-        _show_plans(session, {each: plan(*each, **how, input=new_input).document for each in chosen})
+        _show_plans(session, {each: plan(*each, **how, input=new_input).document for each in chosen}, from_step)
         return
     if not executions and chosen:
         confirm(f"Redrive {len(chosen)} executions?", yes)
@@ -150,12 +154,13 @@ def _check_step(session: Session, flow: str, name: str, step: str, definition: s
         raise CommandFailed(f"{where} has no step {step}{hint}", ExitCode.NOT_FOUND)
 
 
-def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) -> None:
+def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]], from_step: str | None) -> None:
     """Print what redrives would do; raises typer.Exit if one of them cannot be made."""
     if session.output in ("json", "yaml"):
         show_document(session.output, [{"execution": "/".join(each), **plan} for each, plan in plans.items()])
     else:
         for each, plan in plans.items():
-            typer.echo(shown_plan("/".join(each), plan))
+            after = () if from_step is None else steps_after(islice(session.client.steps(*each), STEPS_MAX), from_step)
+            typer.echo(shown_plan("/".join(each), plan, after))
     if not all(plan["redrivable"] for plan in plans.values()):
         raise typer.Exit(ExitCode.CONFLICT)
