@@ -1,7 +1,9 @@
 """A commit whose answer is lost is retried: the retry recognizes the rows of the first try."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -22,7 +24,9 @@ from flowserver.base.errors import (
 )
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
+from flowserver.engine.commit.batch_items import Envelope
 from flowserver.machine.events import EventType
+from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
@@ -38,7 +42,7 @@ from flowserver.store.schema.tables import async_configs, executions, flows, fun
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
 from tests.engine.called_functions import Functions
 from tests.engine.held_threads import Gate
-from tests.engine.nodes import Node, definition
+from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, definition, running_node
 from tests.support.clock import ManualClock
 
 PASS = "- {type: pass, name: p}"
@@ -362,6 +366,47 @@ async def test_a_timer_set_before_the_answer_was_lost_is_known(node: Node) -> No
     node.engine.timers.note_due = noted.append  # type: ignore[method-assign,assignment]
     [row] = await tried_twice(node, select(executions), node.start("f", "e"))
     assert noted[0] == row.started_at + 60_000
+
+
+async def test_no_call_is_made_that_a_commit_ordered_before_it_was_rolled_back(
+    node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
+) -> None:
+    """Not even if another node records one of its events, in the same millisecond and in another execution."""
+    await node.register(functions, "s/f")
+    task = f"{{type: task, name: t, resourceArn: {FUNCTION}"
+    await node.create_flow("f", f"- {task}, pattern: waitForCallback}}\n- {task.replace('t,', 'next,')}}}")
+    ids = [(await node.start("f", name)).execution_id for name in ("stopped", "reported")]
+    for _ in ids:
+        (await functions.next_call("s/f")).reply({})
+    while len(waiting := (await node.operations.tasks.list_waiting(None, **FIRST_PAGE)).items) < len(ids):
+        await node.engine.reader.ask(lambda _: None)
+    [token] = [each.token for each in waiting if each.task.execution_name == "reported"]
+    is_stopped = select(executions).where(executions.c.status == "Stopped")
+    refused_in: list[int] = []
+    async with running_node(open_database(), clock, node_id="other") as other:
+        stops = iter([[Envelope(each, Stop("by", "another node")) for each in ids]])
+
+        def refuses(connection: Connection) -> bool:
+            if refused_in or connection.execute(is_stopped).first() is None:
+                return False
+            refused_in.append(threading.get_ident())
+            return True
+
+        def meanwhile(use: Callable[[], AbstractContextManager[Connection]]) -> AbstractContextManager[Connection]:
+            if refused_in == [threading.get_ident()]:
+                for envelopes in stops:
+                    other.engine.committer._commit(envelopes)
+            return use()
+
+        database = node.database
+        database.refuses = refuses
+        database.read = partial(meanwhile, database.read)  # type: ignore[method-assign]
+        database.write = partial(meanwhile, database.write)  # type: ignore[method-assign]
+        stop = node.operations.executions.stop("f", "stopped")
+        await in_one_batch(node, lambda: None, stop, node.operations.tasks.report_succeeded(token, "{}"))
+        assert next(stops, None) is None
+    await node.engine.dispatcher.drain(PATIENCE_SECONDS)
+    assert len(functions.calls) == len(ids)
 
 
 async def test_a_stop_that_was_rolled_back_is_made_again(node: Node) -> None:
