@@ -245,11 +245,16 @@ class World:
         if (parcel.is_harmless or is_foreign) and not isinstance(answer, Exception):
             assert answer.kind in HARMLESS, f"{item} had an effect: {answer.kind}"
         elif isinstance(parcel.item, Envelope) and not isinstance(answer, Exception):
-            self._strays.remember(parcel.item)
+            self._remember(parcel, parcel.item, answer.kind)
         if parcel.then is not None:
             parcel.then(answer)
         elif isinstance(answer, Exception):
             self._losses.suspect([parcel])
+
+    def _remember(self, parcel: InboxItem, envelope: Envelope, answer: ReceiptKind) -> None:
+        """Remember it for stray copies; but a copy of a redrive that was put off would take effect."""
+        if answer is not ReceiptKind.NOT_NOW or not is_redrive(parcel):
+            self._strays.remember(envelope)
 
     def _take(self, node: Node, at_most: int) -> list[InboxItem]:
         """The contents of the node's next batch, in random order, with some stray messages."""

@@ -21,6 +21,8 @@ from flowserver.client.results import Execution
 _DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
 """Loaded where there is a terminal to draw on."""
 
+AGAIN_SECONDS: Final = 1.0
+
 REDRIVEN: Final = "ExecutionRedriven"
 """The type of the event after which an execution goes on."""
 
@@ -99,7 +101,10 @@ def _detaching(execution: Execution) -> Iterator[None]:
 
 @contextmanager
 def _limited(execution: Execution, seconds: float | None) -> Iterator[None]:
-    """Raises WaitedTooLong inside when so many seconds have passed."""
+    """Raises WaitedTooLong inside when so many seconds have passed.
+
+    An exception that a signal raises is lost if a finalizer runs just then, so the signal comes again until it got out.
+    """
 
     def stop(*_: object) -> NoReturn:
         raise WaitedTooLong(f"{execution.path} still runs. Come back: {_way_back(execution)}")
@@ -108,7 +113,7 @@ def _limited(execution: Execution, seconds: float | None) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))  # 0 would mean never
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), AGAIN_SECONDS)  # 0 would mean never
     try:
         yield
     finally:
