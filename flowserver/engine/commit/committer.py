@@ -31,6 +31,7 @@ from flowserver.engine.commit.batch_items import ENDING, Envelope, Item, Receipt
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import FairQueue, Pending
 from flowserver.machine.events import Event
+from flowserver.machine.messages import RetryLostCall
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.history import has_event
@@ -360,7 +361,8 @@ async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
 
 def _for_retry(items: Sequence[Item], tried: BatchResult | None) -> list[Item]:
     """The items for another try. The first may have been committed, so even a start with a unique name is looked up,
-    and a message that was applied knows the event to look for.
+    and a message that was applied knows the event to look for: the last that its execution recorded. `RetryLostCall`
+    records none, so another message's event would prove it; the attempt that it names tells whether it was applied.
     """
     answers = [] if tried is None else tried.answers
     last = {} if tried is None else {each.stored.execution.execution_id: each.events[-1:] for each in tried.changes}
@@ -373,7 +375,7 @@ def _again(item: Item, answer: Any, last: Mapping[str, Sequence[Event]]) -> Item
     if item.new is not None:
         item = replace(item, new=replace(item.new, name_is_unique=False))
     events = last.get(item.execution_id)
-    if not events or answer is None or answer.kind is not ReceiptKind.APPLIED:
+    if not events or answer is None or answer.kind is not ReceiptKind.APPLIED or isinstance(item.message, RetryLostCall):
         return item
     return replace(item, tried=Tried(answer, events[0]))
 
