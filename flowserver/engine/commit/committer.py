@@ -374,8 +374,8 @@ def _again(item: Item, answer: Any, last: Mapping[str, Sequence[Event]]) -> Item
         return item
     if item.new is not None:
         item = replace(item, new=replace(item.new, name_is_unique=False))
-    events = last.get(item.execution_id)
-    if not events or answer is None or answer.kind is not ReceiptKind.APPLIED or isinstance(item.message, RetryLostCall):
+    events = None if isinstance(item.message, RetryLostCall) else last.get(item.execution_id)
+    if not events or answer is None or answer.kind is not ReceiptKind.APPLIED:
         return item
     return replace(item, tried=Tried(answer, events[0]))
 
