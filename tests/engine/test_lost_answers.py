@@ -2,13 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Select, literal, select
+from sqlalchemy import Connection, Row, Select, literal, select
 
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
@@ -24,9 +24,9 @@ from flowserver.base.errors import (
 )
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
-from flowserver.engine.commit.batch_items import Envelope
+from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import Stop
+from flowserver.machine.messages import RetryLostCall, Stop, Success, TaskReported
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
@@ -382,31 +382,75 @@ async def test_no_call_is_made_that_a_commit_ordered_before_it_was_rolled_back(
         await node.engine.reader.ask(lambda _: None)
     [token] = [each.token for each in waiting if each.task.execution_name == "reported"]
     is_stopped = select(executions).where(executions.c.status == "Stopped")
-    refused_in: list[int] = []
     async with running_node(open_database(), clock, node_id="other") as other:
-        stops = iter([[Envelope(each, Stop("by", "another node")) for each in ids]])
-
-        def refuses(connection: Connection) -> bool:
-            if refused_in or connection.execute(is_stopped).first() is None:
-                return False
-            refused_in.append(threading.get_ident())
-            return True
-
-        def meanwhile(use: Callable[[], AbstractContextManager[Connection]]) -> AbstractContextManager[Connection]:
-            if refused_in == [threading.get_ident()]:
-                for envelopes in stops:
-                    other.engine.committer._commit(envelopes)
-            return use()
-
-        database = node.database
-        database.refuses = refuses
-        database.read = partial(meanwhile, database.read)  # type: ignore[method-assign]
-        database.write = partial(meanwhile, database.write)  # type: ignore[method-assign]
+        stops = [Envelope(each, Stop("by", "another node")) for each in ids]
+        between = committed_between_the_tries(node, is_stopped, other, stops)
         stop = node.operations.executions.stop("f", "stopped")
         await in_one_batch(node, lambda: None, stop, node.operations.tasks.report_succeeded(token, "{}"))
-        assert next(stops, None) is None
+        assert next(between, None) is None
     await node.engine.dispatcher.drain(PATIENCE_SECONDS)
     assert len(functions.calls) == len(ids)
+
+
+async def test_a_lost_call_that_another_node_has_ordered_again_is_stale(
+    node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
+) -> None:
+    """Though a report beside it in the batch has recorded an event, which is no proof of the order."""
+    await node.engine.recovery.stop()
+    await node.register(functions, "s/f", "s/g")
+    reported = f"{{type: task, name: t, resourceArn: {FUNCTION}, pattern: waitForCallback}}"
+    called = f"{{type: task, name: u, resourceArn: {FUNCTION[:-2]}g'}}"
+    branches = f"branches: [{{steps: [{reported}]}}, {{steps: [{called}]}}]"
+    await node.create_flow("f", f"- {{type: parallel, name: p, {branches}}}")
+    execution_id = (await node.start("f", "e")).execution_id
+    (await functions.next_call("s/f")).reply({})
+    await functions.next_call("s/g")
+    waiting = select(scopes.c["scope_id", "entered_event_id", "wait_id", "attempt"])
+
+    async def scope_that_waits(kind: str) -> Row[Any]:
+        query = waiting.where(scopes.c.wait == kind)
+        while (row := await node.engine.reader.ask(lambda connection: connection.execute(query).first())) is None:
+            pass
+        return row
+
+    token, call = await scope_that_waits("token"), await scope_that_waits("task")
+    report = Envelope(execution_id, TaskReported(token.scope_id, token.entered_event_id, None, Success({})))
+    again = Envelope(execution_id, RetryLostCall(call.scope_id, call.wait_id, call.attempt))
+    is_reported = select(literal(1)).where(~waiting.where(scopes.c.wait == "token").exists())
+    submit = node.engine.committer.submit
+    async with running_node(open_database(), clock, node_id="other") as other:
+        between = committed_between_the_tries(node, is_reported, other, [again])
+        receipts = await in_one_batch(node, lambda: None, submit(report), submit(again))
+        assert next(between, None) is None
+    assert [receipt.kind for receipt in receipts] == [ReceiptKind.APPLIED, ReceiptKind.STALE]
+
+
+def committed_between_the_tries(
+    node: Node, refused: Select[Any], other: Node, envelopes: Sequence[Envelope]
+) -> Iterator[Sequence[Envelope]]:
+    """Refuse the first commit of `node` after which `refused` finds a row; before it is tried again, `other` commits
+    the envelopes, which the iterator then has no more.
+    """
+    waiting = iter([envelopes])
+    refused_in: list[int] = []
+
+    def refuses(connection: Connection) -> bool:
+        if refused_in or connection.execute(refused).first() is None:
+            return False
+        refused_in.append(threading.get_ident())
+        return True
+
+    def meanwhile(use: Callable[[], AbstractContextManager[Connection]]) -> AbstractContextManager[Connection]:
+        if refused_in == [threading.get_ident()]:
+            for each in waiting:
+                other.engine.committer._commit(each)
+        return use()
+
+    database = node.database
+    database.refuses = refuses
+    database.read = partial(meanwhile, database.read)  # type: ignore[method-assign]
+    database.write = partial(meanwhile, database.write)  # type: ignore[method-assign]
+    return waiting
 
 
 async def test_a_stop_that_was_rolled_back_is_made_again(node: Node) -> None:

@@ -46,11 +46,11 @@ class Redrives:
         If the execution's state cannot be used, it stays as it was.
         """
         execution_id, was_running = stored.execution.execution_id, stored.execution.is_running
+        has_changed = execution_id in self._changes
         assert isinstance(message, Redrive)
-        if execution_id in self._changes and (message.starts_over or not was_running):
+        if has_changed and (message.starts_over or not was_running):
             return Receipt(ReceiptKind.NOT_NOW)  # it has changed in this very batch, and its state is not saved yet
         definitions, limits = self._context.definitions, self._context.limits
-        has_changed = execution_id in self._changes
         execute_plain(self._connection, "SAVEPOINT redrive")
         try:
             refusal = prepare_redrive(self._connection, definitions, stored, message, request, limits)

@@ -385,11 +385,9 @@ def _is_worth_retrying(error: Exception, tries: int) -> bool:
 
     It may after a conflict (each time), or after a lost session or apparent damage (the first time only).
     """
-    return (
-        isinstance(error, VersionConflict)
-        or is_conflict(error)
-        or (tries == 0 and (is_damage(error) or lost_connection(error)))
-    )
+    if isinstance(error, VersionConflict) or is_conflict(error):
+        return True
+    return tries == 0 and (is_damage(error) or lost_connection(error))
 
 
 def _is_at_fault(error: Exception) -> bool:
