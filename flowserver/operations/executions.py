@@ -361,11 +361,14 @@ def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> 
 
 
 def _require_same(row: ExecutionRow, input_text: str, qualifier: str | None) -> None:
-    """Raises ExecutionInputDiffers if the execution was started with another input, or another qualifier."""
+    """Raises ExecutionInputDiffers if the execution was started with another input, or another qualifier.
+
+    A redrive may have changed the qualifier since.
+    """
     if not _is_same_json(row.input, input_text):
         raise ExecutionInputDiffers(f"execution {row.name} of flow {row.flow_name} runs with another input")
     runs = row.qualifier or LATEST
-    if runs != (qualifier or LATEST):
+    if not row.redrive_count and runs != (qualifier or LATEST):
         raise ExecutionInputDiffers(f"execution {row.name} of flow {row.flow_name} runs with the qualifier {runs}")
 
 

@@ -13,7 +13,7 @@ from flowserver.api.internal_faults import as_fault
 from flowserver.api.permission_recheck import WhileAllowed
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise
-from flowserver.api.rest.problems import problem_response
+from flowserver.api.rest.problems import PathNotFound, problem_response
 from flowserver.api.rest.validation import explained
 from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.operations.operations import Operations
@@ -37,7 +37,11 @@ Allowed = Annotated[WhileAllowed, Depends(_allowed)]
 
 
 class RestRoute(APIRoute):
-    """A route that answers its failures as problem documents."""
+    """A route that answers its failures as problem documents.
+
+    Servers decode a path before it is divided, so an encoded `/` in a name would lead to another resource; it leads to
+    none.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's function, with its failures answered."""
@@ -45,11 +49,17 @@ class RestRoute(APIRoute):
 
         async def serve_or_explain(request: Request) -> Response:
             try:
+                _require_plain_slashes(request)
                 return await serve(request)
             except Exception as error:
                 return problem_response(request, _error_of(request, error))
 
         return serve_or_explain
+
+
+def _require_plain_slashes(request: Request) -> None:
+    if b"%2f" in request.scope.get("raw_path", b"").lower():
+        raise PathNotFound("there is nothing at this path: no name may contain `/`, not even encoded as %2F")
 
 
 def _error_of(request: Request, error: Exception) -> FlowServerError:

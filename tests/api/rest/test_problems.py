@@ -22,6 +22,17 @@ async def test_unknown_paths(client: httpx.AsyncClient, path: str) -> None:
     assert "diagnostics" not in problem
 
 
+@pytest.mark.parametrize("slash", ["%2F", "%2f"])
+async def test_a_name_with_an_encoded_slash_leads_to_no_other_resource(client: httpx.AsyncClient, slash: str) -> None:
+    await client.put("/v1/flows/f", json={"definition": PASS})
+    await client.put("/v1/functions/s/f", json={"url": "http://127.0.0.1/"})
+    assert_problem(await client.get(f"/v1/flows/f{slash}executions"), 404, "NotFound")
+    for name in (f"flows{slash}f", f"functions/s{slash}f"):
+        assert_problem(await client.delete(f"/v1/{name}"), 404, "NotFound")
+    assert (await client.get("/v1/flows/f")).is_success
+    assert (await client.get("/v1/functions/s/f")).is_success
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [

@@ -35,6 +35,18 @@ async def test_it_continues_with_the_present_definition(client: httpx.AsyncClien
     ]
 
 
+async def test_a_repeated_start_finds_the_execution_that_was_redriven_to_a_version(client: httpx.AsyncClient) -> None:
+    await client.put(
+        "/v1/flows/order", json={"definition": FAIL.replace("fail\n", "wait\n").replace("error: E1", "duration: 3600")}
+    )
+    await client.post("/v1/flows/order/versions")
+    redriven = (await client.post(f"{HERE}/redrive", json={"definition": 1})).json()
+    again = await client.post("/v1/flows/order/executions", json={"name": "run"})
+    assert (again.status_code, again.json()) == (200, redriven)
+    refused = await client.post("/v1/flows/order/executions", json={"name": "run", "input": {"n": 1}})
+    assert_problem(refused, 409, "ExecutionAlreadyExists")
+
+
 async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient) -> None:
     before = (await client.get(HERE)).json()
     response = await client.post(f"{HERE}/redrive", json={"dryRun": True})
