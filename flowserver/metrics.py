@@ -16,25 +16,26 @@ from flowserver import __version__
 from flowserver.machine.state import Status
 
 GAUGES: Final = {
-    "flowserver_stuck_executions": "Executions that break the invariant, or that no server has set going for more than "
-    "10 seconds although they are due. 0 always.",
-    "flowserver_parked_executions": "Running executions that are set aside: the server could not go on with them.",
+    "flowserver_stuck_executions": "Running executions that nothing would continue, or that have been due for more "
+    "than 10 seconds. More than 0 is a defect of the server, or no server is running.",
+    "flowserver_parked_executions": "Running executions that the server cannot continue; each waits for a restart "
+    "or a stop.",
     "flowserver_executions_waiting_for_redrive": "Running executions with failed steps that wait for a redrive.",
-    "flowserver_parked_invocations": "Asynchronous invocations that are set aside, for the same reason.",
-    "flowserver_running_executions": "Executions that have not ended, parked ones included.",
+    "flowserver_parked_invocations": "Asynchronous invocations that the server cannot continue.",
+    "flowserver_running_executions": "Executions that have not ended, including parked ones.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",
-    "flowserver_overdue_schedules": "Schedules whose turn is due and was not taken yet.",
-    "flowserver_overdue_schedule_seconds": "How long the first of them has been due; 0 if there is none. Above 10 for "
-    "a while: no server fires schedules, or their starts are refused.",
-    "flowserver_database_up": "Whether the database answers; 0 leaves out the gauges above.",
+    "flowserver_overdue_schedules": "Schedules with a tick that is due and has not started an execution yet.",
+    "flowserver_overdue_schedule_seconds": "How long the oldest of them has been due; 0 if there is none. If it stays "
+    "above 10, no server runs schedules, or their starts are refused.",
+    "flowserver_database_up": "1 if the database answers, else 0; without it, the gauges above are left out.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a slot; the limits are invocations_in_flight_max "
     "and in_flight_share_percent.",
     "flowserver_pending_messages": "Messages and changes that wait for this process's next commit.",
-    "flowserver_invocations_in_flight": "Asynchronous invocations whose turn has come in this process.",
+    "flowserver_invocations_in_flight": "Asynchronous invocations that this process is making.",
     "flowserver_invocations_waiting": "Asynchronous invocations that wait for their turn in this process.",
-    "flowserver_deliveries_in_flight": "Messages and results that this process is just bringing to a destination.",
+    "flowserver_deliveries_in_flight": "Messages and results that this process is sending to a destination.",
     "flowserver_polls_waiting": "Receives that wait in this process for a message; the limit is queue_polls_max.",
 }
 """Metrics that each scrape measures: those up to `flowserver_database_up` in the database, which all servers share."""
@@ -75,12 +76,12 @@ class Metrics:
                 self._ended.labels(status)  # so that the first one is seen to be added
         self._deleted = Counter(
             "flowserver_deleted_executions",
-            "Ended executions that this process deleted, because they had been kept for long enough or to make room.",
+            "Ended executions that this process deleted: the retention time was over, or space was needed.",
             registry=self.registry,
         )
         self._lateness = Histogram(
             "flowserver_wakeup_lateness_seconds",
-            "How long after its instant a wait or time-out was over, its commit included.",
+            "Time from the instant at which a wait or time-out was due until its end was durable.",
             buckets=LATENESS_SECONDS,
             registry=self.registry,
         )

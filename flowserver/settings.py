@@ -84,10 +84,15 @@ class Settings(BaseSettings):
         1,
         ge=1,
         le=2,
-        description="Processes of this server; with 2, one of its own speaks HTTP, which makes use of a second core.",
+        description="Processes of this server. With 2, a second process, for a second core, serves HTTP and calls "
+        "functions.",
     )
     drain_seconds: float = Field(
-        10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."
+        10.0,
+        ge=0,
+        le=3_600,
+        description="On SIGTERM, how long running calls may continue. Calls that are cut off are made again by another "
+        "node, or after the next start.",
     )
     retention_days: int = Field(
         30,

@@ -34,7 +34,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "duplicate-target": "Warning: two entries of one mapping list have the same target; the last one wins.",
     "empty-attribute": "An attribute that may be left out is written without a value, or `retry` without a policy.",
     "empty-list": "A list that needs an entry has none.",
-    "endless-loop": "Warning: no way leads out of this loop, and nothing in it waits.",
+    "endless-loop": "Warning: this loop has no exit, and none of its steps waits.",
     "exactly-one": "Exactly one of two attributes must be given.",
     "many-documents": "The text holds more than one YAML document.",
     "merge-key": "The YAML merge key `<<` is not supported.",

@@ -74,7 +74,7 @@ async def get_function(service: ServiceName, function: FunctionName, operations:
 
 
 @router.delete(
-    "/{service}/{function}", summary="Forget a function", status_code=204, responses=problems(FunctionNotExists)
+    "/{service}/{function}", summary="Unregister a function", status_code=204, responses=problems(FunctionNotExists)
 )
 async def delete_function(service: ServiceName, function: FunctionName, operations: Ops) -> Response:
     """Take a function out of the registry. Calls under way are not touched; later ones fail."""

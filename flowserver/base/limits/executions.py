@@ -95,10 +95,10 @@ class ExecutionLimits:
     turn_steps_max: int = limit(
         200,
         unit="steps",
-        reason="steps one turn runs before it commits, so that a hot loop cannot hold the writer; each 16 KiB of an "
-        "event, each 4 KiB of a large value that is new to the turn, and each iteration opened beyond those "
-        "of one loop count as one more",
-        error="none: the next turn goes on",
+        reason="steps that an execution runs before it commits, so that a loop without waiting does not delay others; "
+        "one more is counted for each 4 KiB of a new large value, for each 16 KiB of an event, and for each iteration "
+        "that a second foreach opens",
+        error="none: the execution continues after the commit",
     )
     step_path_characters_max: int = limit(
         8_192,
