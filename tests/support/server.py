@@ -32,8 +32,21 @@ IMPORTED = (
     "alembic.context",
     "uvloop",
     "uvicorn.protocols.http.httptools_impl",
+    "flowserver.api.rest.router",
+    "flowserver.api.fc.router",
+    "flowserver.api.mns.router",
+    "flowserver.client.blocking",
+    "flowserver.cli.main",
+    "flowserver.cli.doctor",
+    "flowserver.cli.validate",
+    "flowserver.cli.remote.apply",
+    "flowserver.cli.remote.executions",
+    "flowserver.cli.remote.schedules",
+    "flowserver.cli.remote.start",
+    "flowserver.cli.remote.topics",
+    "httpcore",
 )
-"""The modules that the program imports when it starts."""
+"""The modules that the program imports when it starts, and for the first request or command of a kind."""
 
 _ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
 

@@ -20,6 +20,7 @@ from tests.engine.called_functions import Functions
 from tests.engine.delivering import deliver
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
+from tests.support.postgres import CLEANING
 
 pytestmark = pytest.mark.slow
 
@@ -524,7 +525,7 @@ async def test_nodes_continue_after_their_connections_are_cut(
         call = await functions.next_call("shop/pay")
 
         def cut(connection: Connection) -> None:
-            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            others = f"application_name <> '{CLEANING}' AND pid <> pg_backend_pid() AND datname = current_database()"
             connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
 
         one.database.run_read(cut)
