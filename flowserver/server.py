@@ -35,7 +35,7 @@ from flowserver.invokers.brokers import Outlet, read_outlets
 from flowserver.machine.retention_rules import Rules
 from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
-from flowserver.store.keys import keep_secret, remember_keys
+from flowserver.store.access_keys import keep_secret, remember_keys
 from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database, parse_url
 

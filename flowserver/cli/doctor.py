@@ -15,10 +15,10 @@ from flowserver.cli.options import DatabaseUrl
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.stuck_executions import OVERDUE_MS
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
-from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.integrity.damage import find_damage
 from flowserver.store.integrity.invariant import Repair
 from flowserver.store.integrity.violations import Violation, list_parked, list_violations, repair_execution
-from flowserver.store.invocations.parked import list_parked_invocations
+from flowserver.store.invocations.parking import list_parked_invocations
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import is_damage

@@ -14,7 +14,7 @@ from flowserver.cli.options import DatabaseUrl
 from flowserver.cli.server_options import formatted
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
-from flowserver.store.keys import (
+from flowserver.store.access_keys import (
     AccessKey,
     Admission,
     delete_keys,

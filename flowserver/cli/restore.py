@@ -11,9 +11,9 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl, read_settings
 from flowserver.server import sole_use
-from flowserver.store.keys import Admission
-from flowserver.store.restoring import BackupUnusable, Restored, restore_file
+from flowserver.store.access_keys import Admission
 from flowserver.store.schema.revision import is_up_to_date
+from flowserver.store.sqlite_restore import BackupUnusable, Restored, restore_file
 
 Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a SQLite database file.")]
 Damaged = Annotated[

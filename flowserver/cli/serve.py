@@ -19,7 +19,7 @@ from flowserver.cli.two_processes import serve_with_front
 from flowserver.concurrency.background_throttle import SWITCH_SECONDS
 from flowserver.server import create_app
 from flowserver.settings import Settings
-from flowserver.store.keys import Admission, read_admission
+from flowserver.store.access_keys import Admission, read_admission
 from flowserver.store.sql.database import Database
 
 GARBAGE_THRESHOLD = 20_000

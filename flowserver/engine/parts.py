@@ -23,12 +23,10 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.local_destinations import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.publishing import Publisher
 from flowserver.engine.deliveries.worker import DeliveryWorker
-from flowserver.engine.end_reports import Callbacks
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.recovery import TaskRecovery
-from flowserver.engine.executions.retention import ExecutionRetention
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.executions.step_calls import StepCalls
 from flowserver.engine.executions.timers import StepTimers
@@ -45,6 +43,8 @@ from flowserver.engine.queues.queues import Queues
 from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.engine.reads.slow_reads import SlowReads
 from flowserver.engine.recovery import Recovery
+from flowserver.engine.reports_to_waiting_tasks import Callbacks
+from flowserver.engine.retention import ExecutionRetention
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.calls import Invoker

@@ -30,7 +30,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.context import EngineContext
-from flowserver.store.keys import delete_expired_nonces
+from flowserver.store.access_keys import delete_expired_nonces
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from flowserver.front.link import Handler, Link
 from flowserver.operations.key_sources import KeyKind, Keys
-from flowserver.store.keys import AccessKey, Admission
+from flowserver.store.access_keys import AccessKey, Admission
 
 
 class DistantKeys:

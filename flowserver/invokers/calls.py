@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from flowserver.base.json_values import JsonObject
-from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT
+from flowserver.invokers.endpoint_rules import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.web_requests import WebRequest
 
 

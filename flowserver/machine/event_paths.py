@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from flowserver.machine.history_events import HistoryEvent
+from flowserver.machine.event_details import HistoryEvent
 from flowserver.machine.step_summary import StepSummaries
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,127}(\[[0-9]{0,9}\])?"

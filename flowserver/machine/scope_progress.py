@@ -5,10 +5,10 @@ Knows what all steps have in common and nothing of what a single type does.
 
 from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject
 from flowserver.language.graph import FailStep, ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.machine.data_sizes import Excess, measure_plain
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.sizes import Excess, measure_plain
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.step_paths import path_of
 from flowserver.machine.turn import Turn

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from flowserver.base.json_values import JsonObject
-from flowserver.machine.sizes import Sizes
+from flowserver.machine.data_sizes import Sizes
 
 
 class Status(StrEnum):

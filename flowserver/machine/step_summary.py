@@ -15,9 +15,9 @@ The command line folds the events that it reads in the same way, so this module 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from flowserver.machine.event_details import HistoryEvent, detail_of, number_in, text_in
 from flowserver.machine.events import EventType
-from flowserver.machine.history_events import HistoryEvent, detail_of, number_in, text_in
-from flowserver.machine.step_counts import Iterations, StepStatus, StepSummary
+from flowserver.machine.summarized_steps import Iterations, StepStatus, StepSummary
 
 ENTRY_BYTES: Final = 1_000
 """About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""

@@ -20,13 +20,13 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import MISSING, Missing, find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
-from flowserver.machine.end_result import result_of_end
+from flowserver.machine.data_sizes import Sizes
 from flowserver.machine.events import Event, EventType, Part, cut
 from flowserver.machine.kept_scopes import Kept, Taken, keep_scopes
 from flowserver.machine.mappings import RUNTIME_ERROR, Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
+from flowserver.machine.result_of_ended_execution import result_of_end
 from flowserver.machine.service_params import is_asynchronous
-from flowserver.machine.sizes import Sizes
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.transitions import FOLLOWING, LEGAL_STATUSES
 

@@ -11,7 +11,7 @@ from cachetools import TTLCache
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
 from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.operations.key_sources import KeyKind, Keys
-from flowserver.store.keys import AccessKey, Admission, token_digest
+from flowserver.store.access_keys import AccessKey, Admission, token_digest
 
 log = logging.getLogger(__name__)
 

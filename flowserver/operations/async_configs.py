@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import AsyncConfigNotExists, InvalidArgument
 from flowserver.base.json_values import JsonObject
 from flowserver.engine.engine import Engine
-from flowserver.invokers.endpoint_checks import check_url
+from flowserver.invokers.endpoint_rules import check_url
 from flowserver.machine.deliveries.destinations import NoDestination, WebAddress, read_destination
 from flowserver.machine.invocations.states import AGE_SECONDS_MAX, RETRIES_MAX
 from flowserver.machine.messages import Failure

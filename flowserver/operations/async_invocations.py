@@ -22,7 +22,7 @@ from flowserver.store.invocations.listing import (
     list_functions_invoked,
     list_invocations,
 )
-from flowserver.store.invocations.parked import InvocationHeader, find_header, list_parked_invocations
+from flowserver.store.invocations.parking import InvocationHeader, find_header, list_parked_invocations
 from flowserver.store.invocations.rows import InvocationDamaged, InvocationRow, find_invocation
 from flowserver.store.invocations.submissions import NewInvocation
 

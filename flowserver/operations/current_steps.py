@@ -14,8 +14,10 @@ from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.operations.sub_flows import child_by_id, child_of, last_failure, last_wait
 from flowserver.store.definition_cache import DefinitionCache, DefinitionUnusable
-from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
+from flowserver.store.executions.history import time_of
+from flowserver.store.executions.lookups import definition_of
 from flowserver.store.executions.shown_executions import ExecutionRow
+from flowserver.store.executions.shown_scopes import read_kept, read_live
 
 SHOWN_MAX: Final = 100
 """Steps that are named; all are counted."""

@@ -34,8 +34,8 @@ from flowserver.operations.page_tokens import all_cursor_of, all_token_of, curso
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
-from flowserver.store.executions.listing import ExecutionFilter, Listed, list_executions
-from flowserver.store.executions.listing_all import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
+from flowserver.store.executions.listing_of_all_flows import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
+from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed, list_executions
 from flowserver.store.executions.lookups import find_id, is_running
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.shown_executions import ExecutionRow, find_execution

@@ -14,7 +14,7 @@ from flowserver.engine.engine import Engine
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
-from flowserver.operations.missing_targets import find_missing_targets, has_targets
+from flowserver.operations.definition_targets import find_missing_targets, has_targets
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
 from flowserver.operations.text_rules import check_no_nul

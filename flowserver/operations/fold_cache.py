@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.limits import Limits
-from flowserver.machine.history_events import HistoryEvent
+from flowserver.machine.event_details import HistoryEvent
 from flowserver.store.executions.history import scan_history
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.invokers.endpoint_checks import check_endpoint, check_hooks
+from flowserver.invokers.endpoint_rules import check_endpoint, check_hooks
 from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
 from flowserver.operations.hidden_headers import with_stored_values
 from flowserver.operations.pages import Page, check_limit

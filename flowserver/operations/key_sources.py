@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 from sqlalchemy import Connection
 
 from flowserver.engine.engine import Engine
-from flowserver.store.keys import (
+from flowserver.store.access_keys import (
     AccessKey,
     Admission,
     find_access_key,

@@ -6,12 +6,12 @@ from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.operations.cached_read import CachedRead
 from flowserver.operations.stuck_executions import Overdue
+from flowserver.store.access_keys import Admission, read_admission, try_write
 from flowserver.store.cluster.nodes import count_nodes
 from flowserver.store.executions.lookups import count_parked, count_running, count_waiting_for_redrive
-from flowserver.store.integrity.space import used_bytes
-from flowserver.store.invocations.parked import count_parked_invocations
-from flowserver.store.keys import Admission, read_admission, try_write
-from flowserver.store.schedules.turns import overdue_schedules
+from flowserver.store.integrity.file_space import used_bytes
+from flowserver.store.invocations.parking import count_parked_invocations
+from flowserver.store.schedules.due_schedules import overdue_schedules
 
 CENSUS_SECONDS = 3.0
 """How long a census is cached: further requests for it in that time cost nothing."""

@@ -5,8 +5,8 @@ from typing import Final
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, dump_json_bytes, load_json
-from flowserver.store.executions.listing import PageCursor
-from flowserver.store.executions.listing_all import AllCursor
+from flowserver.store.executions.listing_of_all_flows import AllCursor
+from flowserver.store.executions.listing_of_flow import PageCursor
 from flowserver.store.executions.waiting_tasks import ScopeKey
 from flowserver.store.invocations.listing import Position
 

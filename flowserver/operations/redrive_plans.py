@@ -20,7 +20,7 @@ from flowserver.language.parser import parse_stored
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.redrive import calls_again, waits_only
-from flowserver.machine.redrive_fit import fit
+from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.operations.sub_flows import caller_of, waiting_children

@@ -22,7 +22,7 @@ from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import cursor_of, token_of
 from flowserver.operations.pages import check_limit
 from flowserver.operations.redrive_plans import RedrivePlan, RedriveWish, plan_redrive
-from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
+from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed, PageCursor, list_executions
 from flowserver.store.executions.lookups import find_id
 from flowserver.store.executions.shown_executions import ExecutionRow
 

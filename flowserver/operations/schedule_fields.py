@@ -10,10 +10,10 @@ from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_parameters import parse_input
 from flowserver.base.limits import Limits
 from flowserver.engine.schedules.timing_cache import zone_of
+from flowserver.machine.schedules.deciding import paused
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.machine.schedules.timing import Timing, read_timing
-from flowserver.machine.schedules.turns import paused
 from flowserver.machine.versions.routing import is_qualifier
 from flowserver.operations.text_rules import check_no_nul
 

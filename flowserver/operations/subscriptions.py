@@ -15,7 +15,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
-from flowserver.invokers.endpoint_checks import check_url
+from flowserver.invokers.endpoint_rules import check_url
 from flowserver.machine.deliveries.destinations import (
     SUBSCRIBER_FORMS,
     NoDestination,

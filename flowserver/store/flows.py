@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func,
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.schema.tables import definitions, flows
+from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.list_parameter import among, texts
-from flowserver.store.sql.page_bytes import read_page
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, select, tuple_
 
 from flowserver.base.json_values import InvalidJson, dump_json, load_stored_json
 from flowserver.store.schema.tables import functions
-from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 from flowserver.store.sql.upserts import insert_of
 

@@ -10,7 +10,7 @@ from flowserver.api import permission_recheck
 from flowserver.operations import access
 from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.server import Application
-from flowserver.store.keys import disable_access_key, insert_access_key
+from flowserver.store.access_keys import disable_access_key, insert_access_key
 from tests.api.rest.conftest import WAIT, LiveServer
 
 PATIENCE_SECONDS = 60

@@ -29,7 +29,7 @@ from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.machine.state import Status
 from flowserver.operations.operations import Operations
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database

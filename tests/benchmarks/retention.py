@@ -24,7 +24,7 @@ from flowserver.engine.engine import Engine
 from flowserver.engine.options import EngineOptions
 from flowserver.machine.retention_rules import Rules
 from flowserver.machine.state import Status
-from flowserver.store.keys import use_nonce
+from flowserver.store.access_keys import use_nonce
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
 from tests.benchmarks.filling import Model, fill, keep_flow

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, text, update
 
-from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.invocations.parking import park_invocation
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.schema.tables import execution_documents, executions, scopes
 from flowserver.store.sql.database import Database

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.invocations.parking import park_invocation
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line

@@ -9,7 +9,7 @@ import sys
 import pytest
 from sqlalchemy import delete
 
-from flowserver.store.keys import find_access_key, find_key_by_token, token_digest
+from flowserver.store.access_keys import find_access_key, find_key_by_token, token_digest
 from flowserver.store.schema.tables import access_keys
 from tests.cli.conftest import one_line
 

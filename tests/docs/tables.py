@@ -25,7 +25,7 @@ from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NE
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
 from flowserver.invokers.connections import CONNECT_SECONDS
-from flowserver.invokers.endpoint_checks import TIMEOUT_SECONDS_MAX
+from flowserver.invokers.endpoint_rules import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.forbidden_addresses import REFUSED_NETWORKS
 from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT

@@ -6,7 +6,7 @@ import pytest
 from yarl import URL
 
 from flowserver.invokers.calls import Invocation
-from flowserver.invokers.endpoint_checks import CALL_HEADERS
+from flowserver.invokers.endpoint_rules import CALL_HEADERS
 from flowserver.invokers.request_bytes import lasting_head, write_request
 from flowserver.machine.events import EventType
 from tests.docs.generate import PART, with_generated_parts

@@ -16,7 +16,7 @@ from flowserver.machine.events import EventType
 from flowserver.machine.invocations.lifecycle import AttemptBegan, Dequeued
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Status
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.invocations.rows import find_invocations, insert_invocations
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions

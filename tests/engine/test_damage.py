@@ -16,9 +16,9 @@ from flowserver.api.rpc.reply_bodies import execution_view, flow_view
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import PARKED_HOLDER
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.functions import put_function
-from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.integrity.damage import find_damage
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.tables import definitions, execution_documents, executions, functions, scopes

@@ -13,7 +13,7 @@ from flowserver.engine.commit.batch_items import ReceiptKind
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.tables import executions

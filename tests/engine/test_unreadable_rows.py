@@ -7,7 +7,7 @@ import pytest
 
 from flowserver.base.errors import InternalServerError
 from flowserver.machine.state import Status
-from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.integrity.damage import find_damage
 from flowserver.store.schema.migrating import migrate
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node

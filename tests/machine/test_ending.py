@@ -4,7 +4,6 @@ import pytest
 
 from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation, ReportCallback, StopInvocation
-from flowserver.machine.end_result import result_of_end
 from flowserver.machine.messages import (
     Continue,
     DeadlineReached,
@@ -19,6 +18,7 @@ from flowserver.machine.messages import (
     TaskReported,
     TimerFired,
 )
+from flowserver.machine.result_of_ended_execution import result_of_end
 from flowserver.machine.state import Status
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow

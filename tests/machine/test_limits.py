@@ -7,9 +7,9 @@ import pytest
 from flowserver.base.json_values import DEPTH_MAX, JsonObject, json_bytes
 from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation
+from flowserver.machine.data_sizes import PIECE, fits
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Continue, Start, Success
-from flowserver.machine.sizes import PIECE, fits
 from flowserver.machine.state import Status, WaitKind
 from tests.conformance.cases import Reply
 from tests.support.flows import flow

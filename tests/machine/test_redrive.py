@@ -13,7 +13,7 @@ from flowserver.language.parser import parse
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Failure, Redrive, Rewind, Stop, Success
 from flowserver.machine.redrive import calls_again, finished_items_needed
-from flowserver.machine.redrive_fit import fit
+from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.machine.turn import OutcomeKind

@@ -7,7 +7,7 @@ from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Failure, Redrive, Rewind, Stop, Success
 from flowserver.machine.redrive import waits_only
-from flowserver.machine.redrive_fit import fit
+from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow

@@ -27,13 +27,13 @@ from flowserver.engine.schedules.loop import ScheduleLoop, request_of
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import Caller, CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue, Result, Start, TaskReported
+from flowserver.store.access_keys import delete_expired_nonces
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
-from flowserver.store.keys import delete_expired_nonces
-from flowserver.store.schedules.turns import save_turns
+from flowserver.store.schedules.due_schedules import save_turns
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.leases import ClusterView
 from tests.simulation.shared_database import SharedDatabase

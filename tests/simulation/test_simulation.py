@@ -15,8 +15,8 @@ from flowserver.engine.commit.batch_starts import Starts
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.steps import task
-from flowserver.store.executions import headers, kept_scopes, redriving, saving
-from flowserver.store.schedules import turns
+from flowserver.store.executions import kept_scopes, redriving, saving, saving_headers
+from flowserver.store.schedules import due_schedules
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import executions
 from tests.simulation import schedules as ticks
@@ -81,10 +81,12 @@ def test_every_limit_ends_an_execution_cleanly(limits: Limits) -> None:
 
 
 def _skip_the_version_check(patch: pytest.MonkeyPatch) -> None:
-    fence = update(executions).where(executions.c.execution_id == headers.bindparam("b_id"))
-    fence = fence.where(headers.bindparam("b_version", type_=executions.c.version.type) > 0)
+    fence = update(executions).where(executions.c.execution_id == saving_headers.bindparam("b_id"))
+    fence = fence.where(saving_headers.bindparam("b_version", type_=executions.c.version.type) > 0)
     patch.setattr(
-        headers, "_UPDATE_HEADER", fence.values({executions.c.version: headers.literal_column("version + 1")})
+        saving_headers,
+        "_UPDATE_HEADER",
+        fence.values({executions.c.version: saving_headers.literal_column("version + 1")}),
     )
 
 
@@ -142,7 +144,7 @@ def _resume_with_old_waits(patch: pytest.MonkeyPatch) -> None:
 def _skip_the_turn_check(patch: pytest.MonkeyPatch) -> None:
     """Two nodes decide on the same tick, and both start it."""
     statement = update(schedules).where(schedules.c.schedule_id == bindparam("b_id"))
-    patch.setattr(turns, "_SAVE", statement.where(bindparam("b_version", type_=Integer()) >= 0))
+    patch.setattr(due_schedules, "_SAVE", statement.where(bindparam("b_version", type_=Integer()) >= 0))
     patch.setattr(Starts, "_takes_turn", _take_any_turn)
 
 

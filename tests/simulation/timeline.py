@@ -6,7 +6,7 @@ from random import Random
 from flowserver.engine.commit.batch_items import Envelope
 from flowserver.machine.messages import TimerFired
 from flowserver.store.executions.due import next_due
-from flowserver.store.schedules.turns import next_turn_at
+from flowserver.store.schedules.due_schedules import next_turn_at
 from tests.simulation.node import Node
 from tests.simulation.shared_database import SharedDatabase
 from tests.simulation.witness import Witness

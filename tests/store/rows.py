@@ -8,12 +8,12 @@ from flowserver.machine.events import Event, EventType
 from flowserver.machine.invocations.lifecycle import InvocationMessage, advance_invocation, submitted
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.store.access_keys import AccessKey
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from flowserver.store.functions import FunctionRow
 from flowserver.store.invocations.rows import InvocationRow
-from flowserver.store.keys import AccessKey
 
 NODE = "node-1"
 DEFINITION = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"

@@ -23,8 +23,8 @@ from flowserver.store.flows import (
 )
 from flowserver.store.schema.metadata import Name, metadata
 from flowserver.store.schema.tables import definitions, flows
+from flowserver.store.sql.bounded_pages import bytes_of
 from flowserver.store.sql.database import Database
-from flowserver.store.sql.page_bytes import bytes_of
 from tests.store.rows import flow_row, keep_flow
 
 AWKWARD = "version: v1 # ~*+/&=中\r\n\ttabs and\nnewlines 🚀\n"
@@ -185,7 +185,7 @@ def test_a_page_is_limited_by_bytes(
         read.append(row.definition)
         return bytes_of(row)
 
-    monkeypatch.setattr("flowserver.store.sql.page_bytes.bytes_of", bytes_read)
+    monkeypatch.setattr("flowserver.store.sql.bounded_pages.bytes_of", bytes_read)
     with database.write() as connection:
         for number in range(7):
             insert_flow(connection, flow_row(f"f{number}", definition=f"{number}{'é' * 15_000}"))

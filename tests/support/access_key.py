@@ -1,6 +1,6 @@
 """A database whose server accepts one access key, and that key."""
 
-from flowserver.store.keys import AccessKey, insert_access_key, token_digest
+from flowserver.store.access_keys import AccessKey, insert_access_key, token_digest
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
 

@@ -9,7 +9,7 @@ from flowserver.api.large_bodies import page_in_pieces
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.machine.invocations.destination_documents import LATEST, UNHANDLED
-from flowserver.machine.invocations.results import UNKNOWN
+from flowserver.machine.invocations.result_of_ended_invocation import UNKNOWN
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations

@@ -1,20 +1,14 @@
-"""Answers and errors: status, headers, and an XML document, which is flat or a list of flat documents."""
+"""Answers, and errors as answers: status, headers, and an XML document."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from xml.sax.saxutils import escape
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api.mns.faults import spelled
+from flowserver.api.mns.xml_documents import Fields, write_document
 from flowserver.base.errors import FlowServerError
-from flowserver.base.xml_characters import fit_for_xml
 
 VERSION = b"2015-06-06"
-NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
-
-Fields = Mapping[str, object]
-"""The elements of a flat document. None leaves an element out, because clients cannot read empty ones."""
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -60,32 +54,3 @@ async def send_answer(send: Send, answer: Answer, request_id: str) -> None:
         headers.append((b"content-type", b"text/xml;charset=utf-8"))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
-
-
-def write_document(name: str, fields: Fields) -> bytes:
-    """A flat document."""
-    return _document(name, _elements(fields))
-
-
-def write_list(name: str, item_name: str, items: Iterable[Fields], more: Fields | None = None) -> bytes:
-    """A list of flat documents, followed by the elements of `more`."""
-    texts = [f"<{item_name}>{_elements(item)}</{item_name}>" for item in items]
-    return _document(name, "".join(texts) + _elements(more or {}))
-
-
-def _document(name: str, content: str) -> bytes:
-    text = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name} xmlns="{NAMESPACE}">{content}</{name}>'
-    return text.encode()
-
-
-def _elements(fields: Fields) -> str:
-    parts = [f"<{name}>{_text(value)}</{name}>" for name, value in fields.items() if value is not None]
-    return "".join(parts)
-
-
-def _text(value: object) -> str:
-    text = str(value)
-    if text.isalnum() and text.isascii():
-        return text
-    # An XML parser would read a bare carriage return as a line feed.
-    return escape(fit_for_xml(text), {"\r": "&#13;"})

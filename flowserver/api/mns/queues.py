@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from flowserver.api.mns.answers import Answer, Fields, answered, write_list
+from flowserver.api.mns.answers import Answer, answered
 from flowserver.api.mns.calls import (
     UNSUPPORTED,
     Call,
@@ -17,7 +17,7 @@ from flowserver.api.mns.calls import (
     refuse_unsupported,
 )
 from flowserver.api.mns.faults import MissingReceiptHandle, MissingVisibilityTimeout, spelled
-from flowserver.api.mns.xml_documents import children, fields_of, local_name, read_document
+from flowserver.api.mns.xml_documents import Fields, children, fields_of, local_name, read_document, write_list
 from flowserver.operations.operations import Operations
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes, make_handle
 from flowserver.store.queues.messages import Counts, QueueMessage

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import TypeVar
 
-from flowserver.api.mns.answers import Answer, Fields, answered, write_list
+from flowserver.api.mns.answers import Answer, answered
 from flowserver.api.mns.calls import (
     UNSUPPORTED,
     Call,
@@ -14,7 +14,7 @@ from flowserver.api.mns.calls import (
     paging,
     refuse_unsupported,
 )
-from flowserver.api.mns.xml_documents import fields_of, read_document
+from flowserver.api.mns.xml_documents import Fields, fields_of, read_document, write_list
 from flowserver.base.errors import InvalidArgument
 from flowserver.machine.deliveries.notifications import OWNER, ContentFormat
 from flowserver.machine.deliveries.retry_strategies import Strategy

@@ -1,19 +1,27 @@
-"""Reads XML documents of requests, without document types (so no entities), and with few elements.
+"""XML documents of requests and answers, which are flat, or lists of flat ones.
 
-The caller limits the size in bytes. All documents of this API are flat, or lists of flat ones. The namespace and the
-order of elements are ignored.
+A document of a request has no document type (so no entities) and few elements; the caller limits its size in bytes. Its
+namespace and the order of its elements are ignored.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+from xml.sax.saxutils import escape
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import XMLParser
 
 from flowserver.api.mns.faults import MalformedXml
+from flowserver.base.xml_characters import fit_for_xml
+
+NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 
 ELEMENTS_MAX: Final = 1_000
 """The most elements of one document, so that parsing delays no other request. The largest call has about 200."""
+
+Fields = Mapping[str, object]
+"""The elements of a flat document. None leaves an element out, because clients cannot read empty ones."""
 
 
 class _Builder(TreeBuilder):
@@ -63,3 +71,32 @@ def fields_of(element: Element, *nested: str) -> dict[str, str]:
         if len(child) and local_name(child) not in nested:
             raise MalformedXml(f"{local_name(child)} holds elements, but must be a text; write &lt; for <")
     return {local_name(child): child.text or "" for child in element}
+
+
+def write_document(name: str, fields: Fields) -> bytes:
+    """A flat document."""
+    return _document(name, _elements(fields))
+
+
+def write_list(name: str, item_name: str, items: Iterable[Fields], more: Fields | None = None) -> bytes:
+    """A list of flat documents, followed by the elements of `more`."""
+    texts = [f"<{item_name}>{_elements(item)}</{item_name}>" for item in items]
+    return _document(name, "".join(texts) + _elements(more or {}))
+
+
+def _document(name: str, content: str) -> bytes:
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name} xmlns="{NAMESPACE}">{content}</{name}>'
+    return text.encode()
+
+
+def _elements(fields: Fields) -> str:
+    parts = [f"<{name}>{_text(value)}</{name}>" for name, value in fields.items() if value is not None]
+    return "".join(parts)
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    if text.isalnum() and text.isascii():
+        return text
+    # An XML parser would read a bare carriage return as a line feed.
+    return escape(fit_for_xml(text), {"\r": "&#13;"})

@@ -34,7 +34,7 @@ from flowserver.base.errors import (
     UnsupportedMediaType,
 )
 from flowserver.base.json_values import dump_json
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 
 router = rest_router("/flows/{flow}/executions", "executions")
 all_executions = rest_router("/executions", "executions")

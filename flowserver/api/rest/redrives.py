@@ -21,7 +21,7 @@ from flowserver.base.errors import (
     UnsupportedMediaType,
 )
 from flowserver.operations.redrive_plans import RedriveWish
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 
 router = rest_router("/flows/{flow}", "executions")
 

@@ -28,7 +28,7 @@ from flowserver.machine.versions.routing import is_qualifier
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.operations import Operations
 from flowserver.operations.schedule_fields import ScheduleChange
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 
 Action = Callable[[Operations, Parameters], Awaitable[JsonObject]]
 

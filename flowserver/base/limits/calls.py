@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flowserver.base.limits.row import limit
+from flowserver.base.limits.limit import limit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.cluster.lease import Lease
+from flowserver.machine.cluster.dead_nodes import Silence
 from flowserver.machine.cluster.shares import Share
-from flowserver.machine.cluster.silence import Silence
 from flowserver.store.cluster.listen_notify import NoticesLost, listen, notify, receive
 from flowserver.store.cluster.nodes import NodeRow, beat, declare_dead, list_nodes
 from flowserver.store.cluster.notices import Notice, read_notice

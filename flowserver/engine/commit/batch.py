@@ -34,7 +34,7 @@ from flowserver.engine.commit.batch_redrives import Redrives
 from flowserver.engine.commit.batch_starts import Starts
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.scope_loading import load_lists
-from flowserver.engine.commit.turns import history_bytes, make_turns
+from flowserver.engine.commit.turns_of_message import history_bytes, make_turns
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskReplied
 from flowserver.machine.state import Execution

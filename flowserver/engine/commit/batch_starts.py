@@ -15,7 +15,7 @@ from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.executions.shown_executions import row_of_new
 from flowserver.store.flows import FlowRow, find_flows
-from flowserver.store.schedules.turns import hold_versions, save_turns
+from flowserver.store.schedules.due_schedules import hold_versions, save_turns
 from flowserver.store.versions.resolving import Qualified, Resolved, is_latest, resolve_starts
 
 

@@ -11,11 +11,11 @@ from flowserver.base.json_values import InvalidJson, load_json_object
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.commit.committer import all_of
 from flowserver.engine.context import EngineContext
-from flowserver.engine.end_reports import Callbacks
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
-from flowserver.machine.end_result import result_of_end
+from flowserver.engine.reports_to_waiting_tasks import Callbacks
 from flowserver.machine.messages import Continue, Failure, Result, RetryLostCall, Stop
+from flowserver.machine.result_of_ended_execution import result_of_end
 from flowserver.store.executions.due import (
     FIRST_TASK,
     DueCallback,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from flowserver.machine.state import Execution
-from flowserver.store.executions.ends import End
+from flowserver.store.executions.committed_ends import End
 
 
 @dataclass(slots=True, eq=False)

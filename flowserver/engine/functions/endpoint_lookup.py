@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.concurrency.expiring_cache import ExpiringCache
 from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.invokers.calls import Endpoint
-from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT
+from flowserver.invokers.endpoint_rules import HOOK_SECONDS_DEFAULT
 from flowserver.machine.messages import Failure
 from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known
 from flowserver.store.sql.unreadable import is_damage

@@ -25,7 +25,6 @@ from flowserver.base.errors import (
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.expiring_cache import ExpiringCache
 from flowserver.engine.context import EngineContext
-from flowserver.engine.end_reports import Callbacks
 from flowserver.engine.functions.call_queues import CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.endpoint_lookup import (
@@ -37,16 +36,17 @@ from flowserver.engine.functions.endpoint_lookup import (
     look_up,
 )
 from flowserver.engine.invocations.runs import Runs
+from flowserver.engine.reports_to_waiting_tasks import Callbacks
 from flowserver.invokers.calls import Endpoint, Invoker
 from flowserver.invokers.hooks import Hooks
 from flowserver.machine.invocations.lifecycle import submitted
-from flowserver.machine.invocations.results import result_of_invocation
+from flowserver.machine.invocations.result_of_ended_invocation import result_of_invocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.machine.messages import Failure
 from flowserver.store.cluster.nodes import NO_NODE
 from flowserver.store.invocations.async_settings import find_async_settings
 from flowserver.store.invocations.leases import HeldInvocation
-from flowserver.store.invocations.parked import unpark_invocation
+from flowserver.store.invocations.parking import unpark_invocation
 from flowserver.store.invocations.rows import (
     InvocationDamaged,
     InvocationRow,

@@ -16,7 +16,7 @@ from flowserver.store.invocations.leases import (
     take_over_invocations,
 )
 from flowserver.store.invocations.rows import InvocationRow, find_readable
-from flowserver.store.invocations.unwanted import stopping_of_node, unwanted_invocations
+from flowserver.store.invocations.stop_marks import stopping_of_node, unwanted_invocations
 
 TAKEN_AT_ONCE = 500
 FOUND_PER_SWEEP = 200

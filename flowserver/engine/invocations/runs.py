@@ -35,7 +35,7 @@ from flowserver.machine.invocations.lifecycle import (
 )
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.machine.messages import Failure
-from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.invocations.parking import park_invocation
 from flowserver.store.invocations.row_changes import change_by, save_in
 from flowserver.store.invocations.rows import (
     InvocationChanged,

@@ -20,9 +20,9 @@ from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrot
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.futures import resolve
 from flowserver.engine.context import EngineContext
-from flowserver.engine.queues.broker_queues import publish
+from flowserver.engine.queues.broker_sending import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
-from flowserver.engine.queues.shared_scan import SharedScan
+from flowserver.engine.queues.shared_receives import SharedScan
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.store.queues.message_writes import (
     Delete,

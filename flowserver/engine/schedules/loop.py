@@ -27,15 +27,15 @@ from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.engine.executions.starting import Starter, TurnTaken
 from flowserver.engine.schedules.timing_cache import TimingCache
 from flowserver.machine.messages import Stop
+from flowserver.machine.schedules.deciding import Decision, Start, take_turn
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.refused_starts import refused
 from flowserver.machine.schedules.state import Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
-from flowserver.machine.schedules.turns import Decision, Start, take_turn
 from flowserver.machine.state import Status
 from flowserver.store.executions.lookups import find_statuses
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.schedules.turns import (
+from flowserver.store.schedules.due_schedules import (
     DAMAGED_MS,
     ScheduleTurn,
     due_keys,

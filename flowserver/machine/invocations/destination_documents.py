@@ -3,7 +3,7 @@
 from typing import Final
 
 from flowserver.base.json_values import Json, JsonObject, dump_json, json_bytes
-from flowserver.machine.invocations.results import json_of
+from flowserver.machine.invocations.result_of_ended_invocation import json_of
 from flowserver.machine.invocations.states import InvocationState, InvocationStatus
 
 UNHANDLED: Final = "UnhandledInvocationError"

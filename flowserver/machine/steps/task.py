@@ -10,6 +10,7 @@ from flowserver.base.request_ids import call_request_id
 from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
 from flowserver.machine.commands import CancelInvocation, InvokeTask
+from flowserver.machine.data_sizes import fits
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, RetryLostCall, Success, TaskReplied, TaskReported, TimerFired
@@ -23,7 +24,6 @@ from flowserver.machine.scope_progress import (
     step_context,
 )
 from flowserver.machine.service_params import is_asynchronous, refusal
-from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn, idempotency_key, submission_key
 

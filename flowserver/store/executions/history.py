@@ -130,6 +130,12 @@ def has_event(connection: Connection, execution_id: str, event: Event) -> bool:
     return found is not None and _identity(found) == _identity(event)
 
 
+def time_of(connection: Connection, execution_id: str, event_id: int) -> int | None:
+    """When the event was recorded, in ms; None if the history has no such event."""
+    time = connection.execute(_TIME, {"b_id": execution_id, "b_event": event_id}).scalar()
+    return time if isinstance(time, int) else None
+
+
 def _identity(event: Event) -> tuple[int, int, str, str, int]:
     return event.event_id, event.schedule_event_id, event.type, event.step_name, event.time_ms
 
@@ -231,4 +237,10 @@ _SELECT_ROW_OF: Select[Any] = (
     .order_by(histories.c.last_event_id)
     .limit(literal_column("1"))
     .offset(literal_column("0"))  # without it SQLAlchemy adds a parameter for SQLite
+)
+_TIME = (
+    select(histories.c.time)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_event"))
+    .order_by(histories.c.last_event_id)
+    .limit(1)
 )

@@ -1,4 +1,4 @@
-"""Small look-ups of executions: ids, names and statuses of some, and counts."""
+"""Small look-ups of executions: ids, names, statuses and definitions of some, and counts."""
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -14,6 +14,13 @@ def find_id(connection: Connection, flow_id: str, name: str) -> str | None:
     """The id of the execution of that name."""
     query = select(executions.c.execution_id).where(executions.c.flow_id == flow_id, executions.c.name == name)
     found: str | None = legible(connection.execute(query).scalar_one_or_none())
+    return found
+
+
+def definition_of(connection: Connection, execution_id: str) -> str | None:
+    """The id of the definition that the execution runs; None if there is no such execution."""
+    query = select(executions.c.definition_id).where(executions.c.execution_id == execution_id)
+    found: str | None = connection.execute(query).scalar_one_or_none()
     return found
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from flowserver.base.limits import Limits
 from flowserver.machine.messages import Redrive
 from flowserver.machine.redrive import finished_items_needed, waits_only
-from flowserver.machine.redrive_fit import fit
+from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import WaitKind
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of

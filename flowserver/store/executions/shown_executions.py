@@ -24,8 +24,9 @@ from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     """An execution as the API shows it; documents are JSON texts, instants in ms.
 
-    Three places build it: `as_shown` from rows, `row_of_new` when an execution starts, and `End` when it ends while a
-    request waits (`ends.py`). A field that changes before the end, but not by a redrive, must also be in `End`.
+    Three places build it: `as_shown` from rows, `row_of_new` when an execution starts, and `End` (`committed_ends.py`)
+    when it ends while a request waits. A field that changes before the end, but not by a redrive, must also be in
+    `End`.
     """
 
     execution_id: str

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, delete, select
 
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_stored_json
 from flowserver.store.schema.tables import async_configs
-from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of
 

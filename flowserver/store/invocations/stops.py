@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from flowserver.machine.invocations.lifecycle import CallEnded, InvocationMessage, StopAsked
 from flowserver.store.cluster.nodes import PARKED_HOLDER
-from flowserver.store.invocations.parked import find_header
+from flowserver.store.invocations.parking import find_header
 from flowserver.store.invocations.row_changes import change_by, save_in
 from flowserver.store.invocations.rows import (
     InvocationRow,

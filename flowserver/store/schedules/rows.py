@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flowserver.machine.schedules.state import Memory, Overlap, Schedule
 from flowserver.store.schema.schedule_tables import schedules
-from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 
 log = logging.getLogger(__name__)

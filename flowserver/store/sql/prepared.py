@@ -17,7 +17,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.dml import UpdateBase
 
 from flowserver.base.json_values import dump_json
-from flowserver.store.sql.recordsets import ROWS, over_recordset
+from flowserver.store.sql.statements_for_many_rows import ROWS, over_recordset
 
 T = TypeVar("T")
 

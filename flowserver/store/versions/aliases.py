@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from flowserver.machine.versions.routing import Routing
 from flowserver.store.schema.version_tables import flow_aliases
-from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.unreadable import legible
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, Text, delete, func, insert, lite
 from flowserver.store.flows import FlowRow
 from flowserver.store.schema.tables import RUNNING_VERSION, definitions, executions, flows
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
-from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.unreadable import legible
 
 

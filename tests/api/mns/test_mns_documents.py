@@ -5,8 +5,7 @@ from xml.etree.ElementTree import fromstring
 import httpx
 import pytest
 
-from flowserver.api.mns.answers import write_document, write_list
-from flowserver.api.mns.xml_documents import ELEMENTS_MAX
+from flowserver.api.mns.xml_documents import ELEMENTS_MAX, write_document, write_list
 from tests.api.mns.conftest import Mns, document
 
 SEND = ("POST", "/queues/q/messages")

@@ -10,7 +10,7 @@ import uvicorn
 from flowserver.machine.events import EventType
 from flowserver.operations.access import make_access_key
 from flowserver.server import Application
-from flowserver.store.keys import insert_access_key
+from flowserver.store.access_keys import insert_access_key
 from flowserver.store.sql.database import Database
 from tests.invokers.wire_server import WireServer
 

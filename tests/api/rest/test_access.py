@@ -13,7 +13,7 @@ from flowserver.api.rest.router import ROUTERS
 from flowserver.operations import access
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
-from flowserver.store.keys import KEYS_SEEN, disable_access_key, insert_access_key, list_access_keys
+from flowserver.store.access_keys import KEYS_SEEN, disable_access_key, insert_access_key, list_access_keys
 from flowserver.store.schema.tables import access_keys, secrets
 from flowserver.store.sql.database import Database
 from tests.api.conftest import client_of

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from flowserver.api.rpc.signature import TIME_WINDOW_MS
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
-from flowserver.store.keys import disable_access_key
+from flowserver.store.access_keys import disable_access_key
 from flowserver.store.schema.tables import nonces
 from flowserver.store.sql.database import Database
 from tests.api.rpc.conftest import PASS, Rpc, fault, running_rpc, success

@@ -14,7 +14,7 @@ from flowserver.base.limits import Limits
 from flowserver.invokers.outcomes import Returned
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.schema.tables import scopes
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import Node

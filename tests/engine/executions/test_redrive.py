@@ -15,7 +15,7 @@ from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.redriving import prepare_redrive
 from flowserver.store.executions.retention import delete_ended
 from flowserver.store.executions.saving import VersionConflict

@@ -11,10 +11,10 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch_redrives
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.machine.step_counts import Iterations
+from flowserver.machine.summarized_steps import Iterations
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, kept_scopes, scopes

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.machine.state import Execution, Status
-from flowserver.store.executions.ends import End
+from flowserver.store.executions.committed_ends import End
 from flowserver.store.executions.shown_executions import ExecutionRow, find_execution
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock

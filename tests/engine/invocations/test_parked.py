@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from flowserver.base.errors import InvalidArgument, InvocationNotExists, InvocationNotParked
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.store.cluster.nodes import PARKED_HOLDER
-from flowserver.store.invocations.parked import InvocationHeader
+from flowserver.store.invocations.parking import InvocationHeader
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.migrating import migrate
 from tests.engine.called_functions import PATIENCE_SECONDS, Functions

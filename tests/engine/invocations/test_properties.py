@@ -36,9 +36,9 @@ from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node,
 from flowserver.store.invocations.leases import release_all_but, take_over_due, take_over_invocations
 from flowserver.store.invocations.row_changes import change_by, save_in
 from flowserver.store.invocations.rows import InvocationChanged, InvocationRow, find_invocations, read_invocation
+from flowserver.store.invocations.stop_marks import mark_unwanted, unwanted_invocations
 from flowserver.store.invocations.stops import stop_all, stop_named
 from flowserver.store.invocations.submissions import Submission, insert_in
-from flowserver.store.invocations.unwanted import mark_unwanted, unwanted_invocations
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.schema.tables import nodes

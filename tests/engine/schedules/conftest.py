@@ -7,7 +7,7 @@ import pytest
 from flowserver.engine.due_loop import AT_ONCE
 from flowserver.machine.schedules.state import Schedule
 from flowserver.operations.schedule_fields import ScheduleChange
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from flowserver.base.errors import FlowAliasNotExists, FlowVersionNotExists
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.shown_executions import ExecutionRow
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node

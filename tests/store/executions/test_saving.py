@@ -18,7 +18,7 @@ from flowserver.store.executions.loading import StoredExecution, load_executions
 from flowserver.store.executions.saving import Changes, VersionConflict, park_execution, save_changes
 from flowserver.store.executions.shown_executions import find_execution
 from flowserver.store.invocations.rows import insert_invocations
-from flowserver.store.invocations.unwanted import unwanted_invocations
+from flowserver.store.invocations.stop_marks import unwanted_invocations
 from flowserver.store.schema.tables import execution_documents, executions, scopes
 from flowserver.store.sql.database import Database
 from tests.store.rows import NODE, end, event, invocation_row, keep_flow, new_execution, save_new, scope

@@ -25,7 +25,7 @@ from flowserver.store.invocations.rows import (
     insert_invocations,
     set_destination_status,
 )
-from flowserver.store.invocations.unwanted import (
+from flowserver.store.invocations.stop_marks import (
     mark_unwanted,
     mark_unwanted_of,
     stopping_of_node,

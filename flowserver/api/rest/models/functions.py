@@ -14,7 +14,7 @@ from flowserver.api.rest.models.shared_types import (
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.hidden_values import HIDDEN
-from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
+from flowserver.invokers.endpoint_rules import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT
 from flowserver.operations.hidden_headers import hide_values

@@ -8,7 +8,7 @@ from flowserver.api.rest.models.shared_types import Instant, NextToken, QueryPar
 from flowserver.base.clock import format_instant
 from flowserver.operations.async_invocations import LIMIT_DEFAULT, LIMIT_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE
-from flowserver.store.invocations.parked import InvocationHeader
+from flowserver.store.invocations.parking import InvocationHeader
 
 _INVOCATION = {
     "service": "shop",

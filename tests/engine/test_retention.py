@@ -10,17 +10,17 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.clock import DAY_MS
 from flowserver.engine import deletion_pace
-from flowserver.engine.executions import retention as module
-from flowserver.engine.executions.retention import ExecutionRetention
+from flowserver.engine import retention as module
+from flowserver.engine.retention import ExecutionRetention
 from flowserver.machine.cluster.shares import Share
 from flowserver.machine.retention_rules import FOR_EVER, KEPT_MS_MIN, Rules
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange, Kept
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.retention import HIDDEN
 from flowserver.store.executions.saving import Changes, park_execution, save_changes
-from flowserver.store.integrity.deep_checks import find_damage
-from flowserver.store.integrity.space import used_bytes
+from flowserver.store.integrity.damage import find_damage
+from flowserver.store.integrity.file_space import used_bytes
 from flowserver.store.integrity.violations import list_violations
 from flowserver.store.schema.tables import definitions, execution_documents, executions, flows, histories
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node

@@ -11,9 +11,9 @@ from flowserver.base.limits import Limits
 from flowserver.expressions.paths import Path, find
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import InvokeTask
+from flowserver.machine.data_sizes import LARGE_BYTES, PIECE, PLAIN_BYTES, REMEMBERED_MAX, Excess, Sizes, measure_plain
 from flowserver.machine.mappings import Environment
 from flowserver.machine.messages import Continue, Message, Start, Success, TaskReplied
-from flowserver.machine.sizes import LARGE_BYTES, PIECE, PLAIN_BYTES, REMEMBERED_MAX, Excess, Sizes, measure_plain
 from flowserver.machine.state import Execution, Status
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, token_for
@@ -104,8 +104,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lengths.append(len(text))
         return text
 
-    monkeypatch.setattr("flowserver.machine.sizes.dump_json_bytes", noting)
-    monkeypatch.setattr("flowserver.machine.sizes.json_bytes", lambda value: len(noting(value)))
+    monkeypatch.setattr("flowserver.machine.data_sizes.dump_json_bytes", noting)
+    monkeypatch.setattr("flowserver.machine.data_sizes.json_bytes", lambda value: len(noting(value)))
     return lengths
 
 

@@ -9,8 +9,8 @@ from sqlalchemy import delete, insert
 
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
-from flowserver.store.executions import listing
-from flowserver.store.executions.listing import ExecutionFilter, PageCursor, list_executions
+from flowserver.store.executions import listing_of_flow
+from flowserver.store.executions.listing_of_flow import ExecutionFilter, PageCursor, list_executions
 from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database
 from tests.store.plans import plan_of
@@ -173,8 +173,8 @@ def test_any_filter_finds_all_matches(
 ) -> None:
     """The bounds are so low that pages end early, and each page continues where the one before ended."""
     database, rows = many
-    monkeypatch.setattr(listing, "SCANNED_MAX", looked_at)
-    monkeypatch.setattr(listing, "NAMES_MAX", few)
+    monkeypatch.setattr(listing_of_flow, "SCANNED_MAX", looked_at)
+    monkeypatch.setattr(listing_of_flow, "NAMES_MAX", few)
     chosen = list(filters())
     for wanted in chosen if looked_at > 1 else random.Random(looked_at).sample(chosen, 20):
         found = pages(database, wanted, size=40)

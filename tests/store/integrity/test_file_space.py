@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, insert
 
-from flowserver.store.integrity.space import used_bytes
+from flowserver.store.integrity.file_space import used_bytes
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
 from flowserver.store.schema.invocation_tables import invocations

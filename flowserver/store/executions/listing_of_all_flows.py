@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, func, or_, select
 
 from flowserver.machine.state import Status
-from flowserver.store.executions.listing import Condition, ExecutionFilter, qualified
+from flowserver.store.executions.listing_of_flow import Condition, ExecutionFilter, qualified
 from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
-from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
+from flowserver.store.sql.bounded_pages import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import rows_with_texts
 
 SCANNED_MAX = 5_000

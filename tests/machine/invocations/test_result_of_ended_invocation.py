@@ -2,7 +2,7 @@
 
 import pytest
 
-from flowserver.machine.invocations.results import result_of_invocation
+from flowserver.machine.invocations.result_of_ended_invocation import result_of_invocation
 from flowserver.machine.invocations.states import InvocationState, InvocationStatus
 from flowserver.machine.messages import Failure, Success
 from tests.machine.invocations.ended_states import FAILED, ended

@@ -1,6 +1,6 @@
 """When a node counts as dead."""
 
-from flowserver.machine.cluster.silence import SILENT_LOOKS, Silence
+from flowserver.machine.cluster.dead_nodes import SILENT_LOOKS, Silence
 
 
 def test_a_node_is_silent_when_its_count_stays_the_same_for_several_looks() -> None:

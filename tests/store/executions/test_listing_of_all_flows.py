@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from flowserver.machine.state import Status
-from flowserver.store.executions import listing_all
-from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.executions.listing_all import AllCursor, list_all_executions
+from flowserver.store.executions import listing_of_all_flows
+from flowserver.store.executions.listing_of_all_flows import AllCursor, list_all_executions
+from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.schema.tables import executions, flows
 from flowserver.store.sql.database import Database
 from tests.store.effort import effort_of
@@ -97,7 +97,7 @@ FILTERS = [
 def test_pages_together_are_the_list(
     filled: Database, wanted: ExecutionFilter, scanned: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing_all, "SCANNED_MAX", scanned)
+    monkeypatch.setattr(listing_of_all_flows, "SCANNED_MAX", scanned)
     expected = _expected(filled, wanted)
     for size in (1, 4, 100):
         assert _pages(filled, wanted, size) == expected
@@ -125,7 +125,7 @@ def test_a_page_ends_early_when_its_bytes_are_used_up(filled: Database) -> None:
 def test_a_page_costs_the_same_in_a_table_that_is_ten_times_as_large(
     database: Database, wanted: ExecutionFilter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing_all, "SCANNED_MAX", 50)
+    monkeypatch.setattr(listing_of_all_flows, "SCANNED_MAX", 50)
     efforts = []
     with database.write() as connection:
         keep_flow(connection, "f", "flow-f")

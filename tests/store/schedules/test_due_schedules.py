@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, insert, text, update
 
 from flowserver.machine.schedules.state import Action, Kind, Memory, Overlap, Schedule
-from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule, insert_schedule, list_schedules, row_of
-from flowserver.store.schedules.turns import (
+from flowserver.store.schedules.due_schedules import (
     due_keys,
     hold_versions,
     next_turn_at,
@@ -17,6 +16,7 @@ from flowserver.store.schedules.turns import (
     read_schedules,
     save_turns,
 )
+from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule, insert_schedule, list_schedules, row_of
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.sql.database import Database
 from tests.store.effort import effort_of

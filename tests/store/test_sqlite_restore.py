@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import delete, insert, select, text
 
 from flowserver.operations.access import make_access_key
-from flowserver.store import restoring
-from flowserver.store.keys import Admission, insert_access_key, read_admission
-from flowserver.store.restoring import BackupUnusable, kept_of, restore_file
+from flowserver.store import sqlite_restore
+from flowserver.store.access_keys import Admission, insert_access_key, read_admission
 from flowserver.store.schema.tables import access_keys, execution_documents, secrets
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.sqlite_files import LogOfAnotherFile, log_of
+from flowserver.store.sqlite_restore import BackupUnusable, kept_of, restore_file
 from tests.store.spoiling import keep_one_of_each
 from tests.store.sql.test_sqlite_files import crash
 
@@ -299,7 +299,7 @@ def test_killed_at_any_point_it_is_the_old_database_or_the_new_one(
         for place, name in changes:
             patch.setattr(place, name, dying(getattr(place, name)))
         if log == "stays":
-            patch.setattr(restoring, "_settle", lambda _: restoring._Old(Admission.OPEN, log_is_own=True))
+            patch.setattr(sqlite_restore, "_settle", lambda _: sqlite_restore._Old(Admission.OPEN, log_is_own=True))
         with suppress(Killed):
             restore_file(backup, file)
     kept = kept_of(file)

@@ -5,11 +5,11 @@ from datetime import UTC
 import pytest
 from msgspec.structs import replace
 
+from flowserver.machine.schedules.deciding import ACTIONS_MAX, LOOK_AGAIN_MS, Start, paused, take_turn
 from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.refused_starts import BACKOFF_MS, TRIES_MAX, refused
 from flowserver.machine.schedules.state import Action, Backfill, Kind, Memory, Overlap, Refusal, Run, Schedule
 from flowserver.machine.schedules.timing import Every, read_timing
-from flowserver.machine.schedules.turns import ACTIONS_MAX, LOOK_AGAIN_MS, Start, paused, take_turn
 from flowserver.machine.state import Status
 
 MINUTE = 60_000

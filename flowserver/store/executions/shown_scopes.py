@@ -1,4 +1,7 @@
-"""The open scopes of one execution without their documents, or those that it keeps after its end."""
+"""The scopes of one execution as the API shows where it stands: live ones, or those that it keeps after its end.
+
+They are read without their documents.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from flowserver.machine.state import Scope, WaitKind
-from flowserver.store.schema.tables import executions, histories, kept_scopes, scopes
+from flowserver.store.schema.tables import kept_scopes, scopes
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in
 
@@ -23,19 +26,6 @@ def read_kept(connection: Connection, execution_id: str) -> list[Scope]:
     return [_kept_scope(row) for row in rows if damage_in(row, _KEPT_CHECKS) is None]
 
 
-def definition_of(connection: Connection, execution_id: str) -> str | None:
-    """The id of the definition that the execution runs; None if there is no such execution."""
-    query = select(executions.c.definition_id).where(executions.c.execution_id == execution_id)
-    found: str | None = connection.execute(query).scalar_one_or_none()
-    return found
-
-
-def time_of(connection: Connection, execution_id: str, event_id: int) -> int | None:
-    """When the event was recorded, in ms; None if the history has no such event."""
-    time = connection.execute(_TIME, {"b_id": execution_id, "b_event": event_id}).scalar()
-    return time if isinstance(time, int) else None
-
-
 _KINDS = frozenset(map(str, WaitKind))
 _PLACE = ("scope_id", "parent_id", "list_id", "item", "step_index", "entered_event_id", "attempt", "option")
 
@@ -50,12 +40,6 @@ _LIVE = select(*_LIVE_COLUMNS).where(scopes.c.execution_id == bindparam("b_id"))
 _KEPT = select(*_KEPT_COLUMNS).where(kept_scopes.c.execution_id == bindparam("b_id")).order_by(kept_scopes.c.scope_id)
 _LIVE_CHECKS = checks_of(_LIVE_COLUMNS)
 _KEPT_CHECKS = checks_of(_KEPT_COLUMNS)
-_TIME = (
-    select(histories.c.time)
-    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_event"))
-    .order_by(histories.c.last_event_id)
-    .limit(1)
-)
 
 
 def _live_scope(row: Any) -> Scope:

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from sqlalchemy import delete, text, update
+from tests.store.schedules.test_turns import schedule
 
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.history import save_events
 from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.functions import put_function
-from flowserver.store.integrity import deep_checks
-from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.integrity import damage
+from flowserver.store.integrity.damage import find_damage
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
 from flowserver.store.queues.topics import insert_subscription, insert_topic
@@ -33,7 +34,6 @@ from flowserver.store.sql.database import Database
 from tests.store.queues.test_deliveries import new
 from tests.store.queues.test_topics import subscription, topic
 from tests.store.rows import event, function_row, invocation_row, keep_flow, new_execution, scope
-from tests.store.schedules.test_turns import schedule
 
 THIRD = update(histories).where(histories.c.last_event_id == 3)
 
@@ -55,13 +55,13 @@ def sound(database: Database) -> Database:
     return database
 
 
-def damage(database: Database) -> list[tuple[str, str]]:
+def found_in(database: Database) -> list[tuple[str, str]]:
     with database.read() as connection:
         return [(each.place, each.problem) for each in find_damage(connection)]
 
 
 def test_intact_data_has_no_damage(sound: Database) -> None:
-    assert damage(sound) == []
+    assert found_in(sound) == []
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,13 @@ def test_intact_data_has_no_damage(sound: Database) -> None:
 def test_damage_is_found_and_located(sound: Database, change: Any, place: str, problem: str) -> None:
     with sound.write() as connection:
         connection.execute(change)
-    assert any(where.startswith(place) and problem in what for where, what in damage(sound)), damage(sound)
+    assert any(where.startswith(place) and problem in what for where, what in found_in(sound)), found_in(sound)
 
 
 def test_all_data_is_read_in_portions(sound: Database) -> None:
     with sound.write() as connection:
         save_events(connection, [("e2", [event(number) for number in range(1, 1_001)], KnownParts())])
-    assert damage(sound) == [("history of execution e2", "1000 events of no execution")]
+    assert found_in(sound) == [("history of execution e2", "1000 events of no execution")]
 
 
 def test_every_unreadable_row_is_reported_by_its_key(sqlite_database: Database) -> None:
@@ -120,13 +120,13 @@ def test_every_unreadable_row_is_reported_by_its_key(sqlite_database: Database) 
     with sqlite_database.sqlite_file.open("r+b") as file:
         file.seek((root - 1) * size)
         file.write(b"\xff" * size)
-    found = damage(Database(str(sqlite_database.url)))
+    found = found_in(Database(str(sqlite_database.url)))
     places = [place for place, _ in found]
     assert {"table histories", "events up to 1 of execution e1", "events up to 2 of execution e1"} <= set(places)
 
 
-@pytest.mark.parametrize("sound", deep_checks._TABLES, ids=lambda sound: sound.table.name)
-def test_positions_are_made_of_keys(sound: deep_checks.Sound) -> None:
+@pytest.mark.parametrize("sound", damage._TABLES, ids=lambda sound: sound.table.name)
+def test_positions_are_made_of_keys(sound: damage.Sound) -> None:
     named = {name for _, name, _, _ in Formatter().parse(sound.place) if name is not None}
     assert named <= {column.name for column in sound.table.primary_key}
 
@@ -136,4 +136,4 @@ def test_tables_of_other_programs_are_ignored(sqlite_database: Database) -> None
     with sqlite_database.write() as connection:
         connection.execute(text("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)"))
         connection.execute(text("CREATE TABLE _litestream_lock (id INTEGER)"))
-    assert damage(sqlite_database) == []
+    assert found_in(sqlite_database) == []

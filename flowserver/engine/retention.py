@@ -30,7 +30,7 @@ from flowserver.store.executions.retention import (
     trim_history,
     unused_definitions,
 )
-from flowserver.store.integrity.space import free_pages, give_back, used_bytes
+from flowserver.store.integrity.file_space import free_pages, give_back, used_bytes
 
 log = logging.getLogger(__name__)
 

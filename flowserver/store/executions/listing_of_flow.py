@@ -19,7 +19,7 @@ from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import LATEST, version_in
 from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, WAITING_FOR_REDRIVE, executions
-from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
+from flowserver.store.sql.bounded_pages import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import is_text, rows_with_texts
 
 SCANNED_MAX = 20_000

@@ -5,7 +5,7 @@ from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.invokers.calls import Endpoint
-from flowserver.invokers.endpoint_checks import CALL_HEADERS, check_endpoint, check_hooks
+from flowserver.invokers.endpoint_rules import CALL_HEADERS, check_endpoint, check_hooks
 from flowserver.invokers.request_bytes import lasting_head, write_request
 
 

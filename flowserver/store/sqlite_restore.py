@@ -22,9 +22,9 @@ from urllib.parse import quote
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.access_keys import KEYS_SEEN, Admission, keep_secret
+from flowserver.store.integrity.damage import find_damage
 from flowserver.store.integrity.violations import list_violations
-from flowserver.store.keys import KEYS_SEEN, Admission, keep_secret
 from flowserver.store.schema.foreign_databases import ForeignDatabase
 from flowserver.store.schema.revision import REVISIONS, SchemaTooNew, revision_of
 from flowserver.store.sql.database import Database

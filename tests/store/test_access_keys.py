@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from flowserver.store.keys import (
+from flowserver.store.access_keys import (
     DELETED_AT_ONCE,
     KEYS_SEEN,
     Admission,
