@@ -11,7 +11,7 @@ from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Result, TaskReported
 from flowserver.store.executions.saving import clear_callback
-from flowserver.store.invocations.due_callbacks import clear_invocation_callbacks
+from flowserver.store.invocations.untold_results import clear_invocation_callbacks
 
 
 class Callbacks:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from flowserver.machine.event_details import HistoryEvent
-from flowserver.machine.step_summary import StepSummaries
+from flowserver.machine.step_summary_fold import StepSummaries
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,127}(\[[0-9]{0,9}\])?"
 STEP_PATTERN: Final = rf"^{_NAME}(\.{_NAME})*$"

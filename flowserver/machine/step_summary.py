@@ -1,333 +1,74 @@
-"""The step summary of an execution: per step path what became of it. A fold over the history.
+"""What a step summary says of each step path: its status, counts of its entries and attempts, and instants."""
 
-Theory of operation. Each running list of steps makes a chain of events: every event names its cause, another event. So
-the fold keeps the last event of each list that is open, and knows by an event's cause in which list it happened. A
-step inside a choice belongs to the list that the choice is in. What is kept is bounded by the lists that are open at
-once (`live_scopes_max`) and by the steps of the definition, however long the history is.
-
-A path names a step with the steps around it: `pack[].label` is the step `label` of all iterations of the foreach
-`pack`, counted together; `ship[1].book` is in the second branch of the parallel step `ship`; `check.refund` in an
-option of the choice `check`. Of a single event the fold also knows the iteration: `pack[17].label`.
-
-The command line folds the events that it reads in the same way, so this module imports little.
-"""
-
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
-
-from flowserver.machine.event_details import HistoryEvent, detail_of, number_in, text_in
-from flowserver.machine.events import EventType
-from flowserver.machine.summarized_steps import Iterations, StepStatus, StepSummary
-
-ENTRY_BYTES: Final = 1_000
-"""About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""
+from dataclasses import dataclass
+from enum import StrEnum
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
-    """One entry of a step, from StepEntered to StepExited."""
+class StepStatus(StrEnum):
+    """What became of a step."""
 
-    step: StepSummary
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    CAUGHT = "Caught"
+    """It failed, and its `catch` went on elsewhere."""
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+    """It was cut short: by the failure of another step, or by the end of the execution."""
+
+
+@dataclass(slots=True)
+class Iterations:
+    """The iterations of a foreach. `total` counts those that wait for a slot, or were never begun, too."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    aborted: int = 0
+    """Begun, and cut short: by the failure of another, or by the end of the execution."""
+    running: int = 0
+
+
+@dataclass(slots=True)
+class StepSummary:
+    """One step path. Counts are of entries: a step in a loop or an iteration is entered many times. Instants in ms."""
+
     path: str
-    """With the numbers of iterations: `pack[17].label`."""
-    entered_event_id: int
-    started_event_id: int = 0
-    """Its StepStarted, which may cause events until the step is left."""
-    end: StepStatus = StepStatus.CANCELLED
-    """What it has come to, should it be left now."""
-    opened: int = 0
-    """Iterations or branches."""
+    first_ms: int
+    last_ms: int
+    """The last event of the step itself."""
+    entered: int = 0
+    running: int = 0
+    waiting: int = 0
+    """Of those that run, how many have failed and wait for a redrive."""
+    succeeded: int = 0
+    caught: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    began_ms: int = 0
+    """The begin of its last run: its first entry since the last redrive that ran it again, or since the start. If it
+    waited for that redrive, the redrive."""
+    attempts: int = 0
+    """Attempts of a task in its last run; 0 for other steps."""
+    redrives: int = 0
+    """How many redrives have run it again."""
+    seen_redrives: int = 0
+    """How many redrives of an execution that had ended there were before its last run."""
+    error: str | None = None
+    """The last error of an attempt or of the step; None once it has succeeded."""
     iterations: Iterations | None = None
-    """Its own; those that a redrive keeps are among them."""
+    """Of all its entries together."""
+    last_end: StepStatus = StepStatus.RUNNING
 
-    def count(self, *, total: int = 0, done: int = 0, failed: int = 0, aborted: int = 0, running: int = 0) -> None:
-        """Count iterations of this entry, and so of its step."""
-        self.iterations = self.iterations or Iterations()
-        self.step.iterations = self.step.iterations or Iterations()
-        for each in (self.iterations, self.step.iterations):
-            each.total += total
-            each.done += done
-            each.failed += failed
-            each.aborted += aborted
-            each.running += running
-
-    def leave_to_redrive(self) -> None:
-        """Count its iterations no longer: the entry that goes on with them does."""
-        own, of_step = self.iterations, self.step.iterations
-        assert own is not None and of_step is not None, "only entries with iterations are unfinished"
-        of_step.total -= own.total
-        of_step.done -= own.done
-
-    def go_on(self, before: "Entry") -> None:
-        """Count the iterations that the entry before the redrive has done."""
-        assert before.iterations is not None
-        self.opened = before.opened
-        self.count(total=before.iterations.total, done=before.iterations.done)
-
-
-class Seen(NamedTuple):
-    """Where an event has happened; `path` is `pack[17]` for the begin and the end of an iteration, "" if unknown."""
-
-    path: str
-    entry: Entry | None
-
-
-NOWHERE = Seen("", None)
-
-
-@dataclass(slots=True, eq=False)
-class _List:
-    """A running list of steps: the flow's own, a branch or an iteration; with the choices and steps open in it."""
-
-    path: str
-    """Of its steps, before their names."""
-    numbered: str
-    """The same with the numbers of iterations."""
-    around: "_List | None" = None
-    entries: list[Entry] = field(default_factory=list)
-    head: int = 0
-    """Its last event."""
-    has_failed: bool = False
-
-
-class StepSummaries:
-    """The fold. Add the events of one execution in order, from the first; large values may be left out of them."""
-
-    def __init__(self) -> None:
-        self.last_event_id = 0
-        self._steps: dict[str, StepSummary] = {}
-        self._path_bytes = 0
-        """Of the paths of steps and lists, and of those with numbers that are open or unfinished."""
-        self._list_paths: dict[str, str] = {}
-        """Each once, because very many lists of one path may be open."""
-        self._lists: dict[int, _List] = {}
-        """By the events that may cause more: the last one of each list, and StepStarted of each open step."""
-        self._unfinished: dict[int, Entry] = {}
-        """By StepEntered the entries of foreach steps that failed or were cut short, since the last redrive."""
-        self._resumable: dict[int, Entry] = {}
-        """Those from before the last redrive that were not entered again."""
-        self._redrives = 0
-        """Redrives of the execution that entered its open steps again."""
-
-    def __len__(self) -> int:
-        """How much it keeps: step paths, events that may cause more, and unfinished loops."""
-        return len(self._steps) + len(self._lists) + len(self._unfinished) + len(self._resumable)
+    def run_again(self, at_ms: int) -> None:
+        """A redrive runs it again: its time and its attempts count anew."""
+        self.began_ms, self.attempts, self.error = at_ms, 0, None
+        self.redrives += 1
 
     @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        return len(self) * ENTRY_BYTES + self._path_bytes
-
-    def steps(self) -> list[StepSummary]:
-        """All paths in the order in which they were entered first; the position of a path never changes."""
-        return list(self._steps.values())
-
-    def add(self, event: HistoryEvent) -> Seen:
-        """Take an event in. One whose cause is missing from a damaged history is left out."""
-        self.last_event_id = event.event_id
-        if event.type == EventType.EXECUTION_STARTED:
-            self._begin(event)
-        elif event.type == EventType.EXECUTION_REDRIVEN:
-            if "waitingSteps" in detail_of(event):
-                for step in self._steps.values():
-                    if step.waiting:
-                        step.run_again(event.time_ms)
-                self._count_none_waiting()
-            else:
-                self._begin_again(event)
-        elif not event.step_name:
-            self._end(event)
-        elif (steps := self._lists.get(event.schedule_event_id)) is not None:
-            if event.type in _ITEM_ENTERED:
-                return self._enter_item(steps, event)
-            if event.type in _ITEM_EXITED:
-                return self._exit_item(steps, event)
-            return self._add_in(steps, event)
-        return NOWHERE
-
-    def _begin(self, event: HistoryEvent) -> None:
-        self._lists = {event.event_id: _List("", "", head=event.event_id)}
-
-    def _begin_again(self, event: HistoryEvent) -> None:
-        """What failed or was cut short does not count any more: it is entered again, or dropped.
-
-        So is what is still open: the execution ran, and all of it waited for the redrive.
-        """
-        self._end(event)
-        self._redrives += 1
-        for step in self._steps.values():
-            step.entered -= step.failed + step.cancelled
-            if step.failed or step.cancelled:
-                step.last_end = StepStatus.SUCCEEDED if step.succeeded else StepStatus.CANCELLED
-            step.failed = step.cancelled = 0
-            if step.iterations is not None:
-                step.iterations.failed = step.iterations.aborted = 0
-        self._path_bytes -= sum(len(entry.path) for entry in self._resumable.values())
-        self._resumable, self._unfinished = self._unfinished, {}
-        for entry in self._resumable.values():
-            entry.leave_to_redrive()
-        self._begin(event)
-
-    def _end(self, event: HistoryEvent) -> None:
-        """The execution has ended: what is still open is cut short."""
-        self._count_none_waiting()
-        for steps in set(self._lists.values()):
-            self._forget(steps)
-            for entry in steps.entries:
-                self._close(entry, StepStatus.CANCELLED, event.time_ms)
-                if entry.iterations is not None:
-                    entry.count(aborted=entry.iterations.running, running=-entry.iterations.running)
-        self._lists = {}
-
-    def _count_none_waiting(self) -> None:
-        """The steps that wait for a redrive go on, or end."""
-        for step in self._steps.values():
-            step.waiting = 0
-
-    def _add_in(self, steps: _List, event: HistoryEvent) -> Seen:
-        """An event of a step in that list."""
-        if event.type == EventType.STEP_ENTERED:
-            return self._enter(steps, event)
-        entry = steps.entries[-1] if steps.entries else None
-        if entry is None:
-            return NOWHERE
-        entry.step.last_ms = event.time_ms
-        match event.type:
-            case EventType.STEP_STARTED:
-                entry.started_event_id = event.event_id
-            case EventType.TASK_SCHEDULED:
-                entry.step.attempts += 1
-            case EventType.TASK_FAILED | EventType.TASK_TIMED_OUT | EventType.TASK_SUBMIT_FAILED:
-                entry.step.error = text_in(detail_of(event).get("error"))
-            case EventType.STEP_SUCCEEDED:
-                entry.end = StepStatus.SUCCEEDED
-            case EventType.STEP_FAILED:
-                self._fail(steps, entry, event)
-            case EventType.STEP_WAITING_FOR_REDRIVE:
-                entry.step.error = text_in(detail_of(event).get("error"))
-                entry.step.waiting += 1
-            case EventType.STEP_EXITED:
-                steps.entries.pop()
-                self._lists.pop(entry.started_event_id, None)
-                if "redriven" in detail_of(event):
-                    entry.step.running -= 1
-                    entry.step.entered -= 1
-                else:
-                    self._close(entry, entry.end, event.time_ms)
-        self._move(steps, event.event_id)
-        return Seen(entry.path, entry)
-
-    def _enter(self, steps: _List, event: HistoryEvent) -> Seen:
-        before, numbered = _prefixes(steps)
-        path = f"{before}{event.step_name}"
-        step = self._steps.get(path)
-        if step is None:
-            step = StepSummary(path, event.time_ms, event.time_ms, began_ms=event.time_ms, seen_redrives=self._redrives)
-            self._steps[path] = step
-            self._path_bytes += 2 * len(path)  # with that of its list, which is shorter
-        elif step.seen_redrives != self._redrives:
-            step.seen_redrives = self._redrives
-            step.run_again(event.time_ms)
-        step.entered += 1
-        step.running += 1
-        step.last_ms = event.time_ms
-        self._move(steps, event.event_id)
-        entry = Entry(step, f"{numbered}{event.step_name}", event.event_id)
-        if self._resumable:
-            resumed = self._resumable.pop(number_in(detail_of(event).get("resumes"), 0), None)
-            if resumed is not None:
-                self._path_bytes -= len(resumed.path)
-                entry.go_on(resumed)
-        steps.entries.append(entry)
-        self._path_bytes += len(entry.path)
-        return Seen(entry.path, entry)
-
-    def _fail(self, steps: _List, entry: Entry, event: HistoryEvent) -> None:
-        detail = detail_of(event)
-        entry.step.error = text_in(detail.get("error"))
-        entry.end = StepStatus.CAUGHT if "caughtBy" in detail else StepStatus.FAILED
-        steps.has_failed = entry.end is StepStatus.FAILED
-
-    def _enter_item(self, steps: _List, event: HistoryEvent) -> Seen:
-        """A branch or iteration of the list's innermost step begins."""
-        if not steps.entries:
-            return NOWHERE
-        entry = steps.entries[-1]
-        detail = detail_of(event)
-        index = number_in(detail.get("index"), entry.opened)
-        entry.opened = max(entry.opened, index + 1)
-        entry.step.last_ms = event.time_ms
-        is_iteration = event.type == EventType.ITERATION_ENTERED
-        if is_iteration:
-            known = 0 if entry.iterations is None else entry.iterations.total
-            entry.count(total=max(known, entry.opened, number_in(detail.get("total"), 0)) - known, running=1)
-        path = f"{entry.step.path}[{'' if is_iteration else index}]"
-        numbered = f"{entry.path}[{index}]"
-        path = self._list_paths.setdefault(f"{path}.", f"{path}.")
-        self._lists[event.event_id] = _List(path, f"{numbered}.", steps, head=event.event_id)
-        self._path_bytes += len(numbered) + 1
-        return Seen(numbered, entry)
-
-    def _exit_item(self, inner: _List, event: HistoryEvent) -> Seen:
-        self._forget(inner)
-        steps = inner.around
-        if steps is None or not steps.entries:
-            return NOWHERE
-        entry = steps.entries[-1]
-        entry.step.last_ms = event.time_ms
-        is_cancelled = "cancelled" in detail_of(event)
-        if event.type == EventType.ITERATION_EXITED and entry.iterations is not None:
-            if inner.has_failed:
-                entry.count(failed=1, running=-1)
-            elif is_cancelled:
-                entry.count(aborted=1, running=-1)
-            else:
-                entry.count(done=1, running=-1)
-        if not is_cancelled:  # no event follows from a cancelled one
-            self._move(steps, event.event_id)
-        return Seen(inner.numbered[:-1], entry)
-
-    def _close(self, entry: Entry, end: StepStatus, at_ms: int) -> None:
-        step = entry.step
-        step.running -= 1
-        step.last_ms = at_ms
-        step.last_end = end
-        match end:
-            case StepStatus.SUCCEEDED:
-                step.succeeded += 1
-            case StepStatus.CAUGHT:
-                step.caught += 1
-            case StepStatus.FAILED:
-                step.failed += 1
-            case _:
-                step.cancelled += 1
-        if step.status is StepStatus.SUCCEEDED:
-            step.error = None
-        if entry.iterations is not None and end is not StepStatus.SUCCEEDED:
-            self._unfinished[entry.entered_event_id] = entry
-        else:
-            self._path_bytes -= len(entry.path)
-
-    def _forget(self, steps: _List) -> None:
-        """The list is over."""
-        self._lists.pop(steps.head, None)
-        self._path_bytes -= len(steps.numbered)
-
-    def _move(self, steps: _List, event_id: int) -> None:
-        """This is the list's last event now. The one before causes no more, unless an open step started with it."""
-        if not steps.entries or steps.head != steps.entries[-1].started_event_id:
-            self._lists.pop(steps.head, None)
-        self._lists[event_id] = steps
-        steps.head = event_id
-
-
-_ITEM_ENTERED = (EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
-_ITEM_EXITED = (EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)
-
-
-def _prefixes(steps: _List) -> tuple[str, str]:
-    """The paths up to the step that is entered next: those of the innermost open step, or of the list."""
-    if not steps.entries:
-        return steps.path, steps.numbered
-    entry = steps.entries[-1]
-    return f"{entry.step.path}.", f"{entry.path}."
+    def status(self) -> StepStatus:
+        """Running while any entry runs; then whether any failed or was cut short; else what the last one came to."""
+        if self.running:
+            return StepStatus.RUNNING
+        if self.failed:
+            return StepStatus.FAILED
+        return StepStatus.CANCELLED if self.cancelled else self.last_end

@@ -27,9 +27,10 @@ from flowserver.operations.sub_flows import caller_of, waiting_children
 from flowserver.operations.unfit_steps import shown_reasons
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
-from flowserver.store.executions.loading import StoredExecution, load_scopes, read_header
+from flowserver.store.executions.loading import load_scopes, read_header
 from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting
 from flowserver.store.executions.redriving import RedriveRequest
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow, load_definition
 from flowserver.store.versions.versions import find_version
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import text_bytes
 from flowserver.engine.engine import Engine
-from flowserver.machine.step_summary import StepSummaries
-from flowserver.machine.summarized_steps import StepSummary
+from flowserver.machine.step_summary import StepSummary
+from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.operations.executions import require_id
 from flowserver.operations.fold_cache import KeptFolds, read_on
 from flowserver.operations.page_tokens import is_small_number

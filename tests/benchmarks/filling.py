@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Integer, Table, column, func, insert, literal
 from flowserver.base.json_values import dump_json
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Execution, Status
-from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, save_changes
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from flowserver.store.schema.tables import execution_documents, executions
 from flowserver.store.schema.tables import histories as history_rows

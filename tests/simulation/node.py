@@ -30,9 +30,9 @@ from flowserver.machine.messages import Continue, Result, Start, TaskReported
 from flowserver.store.access_keys import delete_expired_nonces
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
-from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.schedules.due_schedules import save_turns
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.leases import ClusterView

@@ -9,8 +9,8 @@ from flowserver.machine.invocations.lifecycle import InvocationMessage, advance_
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.access_keys import AccessKey
-from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, save_changes
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from flowserver.store.functions import FunctionRow
 from flowserver.store.invocations.rows import InvocationRow

@@ -8,7 +8,7 @@ from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_states import Progress, State, StepProgress
 from flowserver.cli.remote.times import seconds_between, shown_seconds
 from flowserver.client.results import Iterations as ToldIterations
-from flowserver.machine.summarized_steps import Iterations
+from flowserver.machine.step_summary import Iterations
 
 ERROR_CHARACTERS_MAX: Final = 80
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from flowserver.client.event_streams import LAST
 from flowserver.client.results import Event
-from flowserver.machine.step_summary import Entry, StepSummaries
-from flowserver.machine.summarized_steps import Iterations, StepStatus
+from flowserver.machine.step_summary import Iterations, StepStatus
+from flowserver.machine.step_summary_fold import Entry, StepSummaries
 
 ERRORS_MAX: Final = 5
 """Errors of earlier attempts that are kept of a step, the newest ones."""

@@ -41,9 +41,10 @@ from flowserver.machine.state import Execution
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.cluster.nodes import hold_lease
 from flowserver.store.executions.history import has_event
-from flowserver.store.executions.loading import StoredExecution, load_headers
+from flowserver.store.executions.loading import load_headers
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
-from flowserver.store.invocations.due_callbacks import clear_invocation_callbacks
+from flowserver.store.executions.stored_execution import StoredExecution
+from flowserver.store.invocations.untold_results import clear_invocation_callbacks
 from flowserver.store.sql.prepared import execute_plain
 
 log = logging.getLogger(__name__)

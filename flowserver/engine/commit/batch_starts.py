@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
-from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.lookups import find_names, find_statuses
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.executions.shown_executions import row_of_new
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.schedules.due_schedules import hold_versions, save_turns
 from flowserver.store.versions.resolving import Qualified, Resolved, is_latest, resolve_starts

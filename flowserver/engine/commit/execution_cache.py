@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from cachetools import FIFOCache
 from sqlalchemy import Connection
 
-from flowserver.store.executions.loading import StoredExecution, lock_versions
+from flowserver.store.executions.loading import lock_versions
+from flowserver.store.executions.stored_execution import StoredExecution
 
 EXECUTIONS_MAX = 2_000
 

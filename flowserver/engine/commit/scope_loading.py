@@ -6,7 +6,8 @@ from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.crash_loop_guard import CrashLoopGuard, TooMuchAtOnce
-from flowserver.store.executions.loading import StoredExecution, load_calls, load_scopes
+from flowserver.store.executions.loading import load_calls, load_scopes
+from flowserver.store.executions.stored_execution import StoredExecution
 
 
 def load_lists(

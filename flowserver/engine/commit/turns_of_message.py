@@ -10,8 +10,9 @@ from flowserver.machine.mappings import Environment
 from flowserver.machine.messages import Continue, Message
 from flowserver.machine.turn import Turn
 from flowserver.store.executions.history_parts import KnownParts
-from flowserver.store.executions.loading import StoredExecution, load_finished, lock_versions
+from flowserver.store.executions.loading import load_finished, lock_versions
 from flowserver.store.executions.saving import VersionConflict
+from flowserver.store.executions.stored_execution import StoredExecution
 
 
 def make_turns(

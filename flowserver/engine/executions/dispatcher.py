@@ -10,8 +10,8 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
+from flowserver.engine.executions.call_reader import CallReader, OrderedCall
 from flowserver.engine.executions.step_calls import StepCalls, TaskResult
-from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.endpoint_lookup import EndpointLookup
@@ -34,7 +34,7 @@ class Dispatcher:
         self._committer = context.committer
         self._lease = context.lease
         self._made = made
-        self._orders = WaitingCalls(context)
+        self._orders = CallReader(context)
         self._queues: CallQueues[TaskKey] = CallQueues(endpoints, slots, self._slot_granted, self._refuse)
         self._calls: dict[TaskKey, asyncio.Task[None]] = {}
         self._queue_of: dict[TaskKey, QueueKey] = {}

@@ -7,7 +7,6 @@ from sqlalchemy import Connection
 from flowserver.engine.context import EngineContext
 from flowserver.engine.invocations.invocations import Invocations
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
-from flowserver.store.invocations.due_callbacks import invocations_with_callback_due
 from flowserver.store.invocations.leases import (
     HeldInvocation,
     invocations_of_node,
@@ -17,6 +16,7 @@ from flowserver.store.invocations.leases import (
 )
 from flowserver.store.invocations.rows import InvocationRow, find_readable
 from flowserver.store.invocations.stop_marks import stopping_of_node, unwanted_invocations
+from flowserver.store.invocations.untold_results import invocations_with_callback_due
 
 TAKEN_AT_ONCE = 500
 FOUND_PER_SWEEP = 200

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flowserver.base.errors import InvalidArgument
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
-from flowserver.store.queues.message_writes import NewQueueMessage, md5_of
+from flowserver.store.queues.message_writes import NewQueueMessage, new_message
 from flowserver.store.queues.messages import QueueMessage
 
 PRIORITY_HEADER = "Flowserver-Priority"
@@ -23,19 +23,4 @@ async def publish(outlets: Outlets, queue: str, messages: Sequence[NewQueueMessa
     for each in messages:
         headers = {PRIORITY_HEADER: str(each.priority)}
         await outlets.send(queue, BrokerMessage(each.body.encode(), each.message_id, headers))
-    return [_sent(each, now_ms) for each in messages]
-
-
-def _sent(new: NewQueueMessage, now_ms: int) -> QueueMessage:
-    return QueueMessage(
-        message_id=new.message_id,
-        body=new.body,
-        body_md5=md5_of(new.body),
-        priority=new.priority,
-        visible_at=now_ms,
-        enqueued_at=now_ms,
-        expires_at=now_ms,
-        first_dequeued_at=None,
-        dequeue_count=0,
-        receipt=None,
-    )
+    return [new_message(each, now_ms) for each in messages]

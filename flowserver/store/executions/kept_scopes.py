@@ -14,7 +14,8 @@ from sqlalchemy import Connection, bindparam, case, delete, insert, select
 from flowserver.base.json_values import dump_json, text_bytes
 from flowserver.machine.kept_scopes import Kept
 from flowserver.machine.state import Execution, Scope, WaitKind
-from flowserver.store.executions.loading import StoredExecution, stored_document
+from flowserver.store.executions.loading import stored_document
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.schema.tables import (
     execution_documents,
     executions,

@@ -1,8 +1,7 @@
 """Loads executions: headers and all scopes, in two statements per batch."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Boolean, Connection, bindparam, literal_column, select
 
@@ -10,92 +9,11 @@ from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, loa
 from flowserver.machine.events import cut
 from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.store.executions.history import find_parts
-from flowserver.store.executions.history_parts import KnownParts
+from flowserver.store.executions.stored_execution import SavedScope, StoredExecution
 from flowserver.store.schema.tables import TASK, execution_documents, executions, finished_items, scopes
 from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import fetch_all, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_text
-
-SCOPE_BYTES: Final = 1_000
-"""Approximate memory of a scope besides its documents."""
-
-FINISHED_BYTES: Final = 300
-"""The same for a finished branch or iteration."""
-
-COSTLY_BYTES: Final = 16_384
-"""An execution that keeps at least this much in memory is expensive to load."""
-
-
-class SavedScope(NamedTuple):
-    """A scope's row without its counters, kept to find what has changed. Documents are compared by identity."""
-
-    wait: WaitKind
-    wake_at: int | None
-    node_id: str | None
-    local: JsonObject
-    step_input: JsonObject | None
-
-
-@dataclass(slots=True)
-class StoredExecution:
-    """An execution as loaded or to be inserted, with the fields that the machine does not need."""
-
-    execution: Execution
-    flow_id: str
-    definition_id: str
-    version: int
-    """The version in the database; 0 means that there is no row yet."""
-    input_text: str
-    parked_error: str | None = None
-    flow_version: int | None = None
-    """The published version that a new execution runs; not loaded."""
-    flow_alias: str | None = None
-    """The alias that drew the version; not loaded."""
-    leases: dict[int, str] = field(default_factory=dict, compare=False)
-    """The node that makes a scope's call, by scope id, as stored."""
-    saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
-    """The rows of its scopes, by scope id."""
-    joining: set[int] | None = field(default_factory=set, compare=False)
-    """Scopes that have stored finished items; None until scopes are loaded."""
-    parts: KnownParts = field(default_factory=KnownParts, compare=False)
-    """Large values that its history holds already."""
-    redrive_token: str | None = field(default=None, compare=False)
-    """The client token of the redrive that is to be saved."""
-    unreadable: str | None = field(default=None, compare=False)
-    """What is wrong with the header of an execution that has ended."""
-    is_bare: bool = field(default=False, compare=False)
-    """Whether nothing but its header may be read."""
-
-    @property
-    def held_bytes(self) -> int:
-        """Estimated memory: scopes, plus the JSON sizes of documents, known parts, and twice the input.
-
-        The input is kept as text and as an object. An object takes as much memory as its JSON if that is mostly text,
-        and up to about thirty times as much otherwise.
-        """
-        execution = self.execution
-        documents = 2 * len(self.input_text) + execution.document_bytes + self.parts.held_bytes
-        return documents + SCOPE_BYTES * len(self.saved) + FINISHED_BYTES * execution.finished_count
-
-    @property
-    def is_worth_keeping(self) -> bool:
-        """Whether it waits for many messages, and loading it for each would cost more than handling them."""
-        if self.joining is None or self.held_bytes < COSTLY_BYTES:
-            return False
-        return any(scope.wait is WaitKind.JOIN and scope.option is None for scope in self.execution.scopes.values())
-
-    def note_saved(self, scope_id: int, saved: SavedScope) -> None:
-        """Record what the scope's row holds now."""
-        self.saved[scope_id] = saved
-        if saved.node_id is None:
-            self.leases.pop(scope_id, None)
-        else:
-            self.leases[scope_id] = saved.node_id
-
-    def note_removed(self, scope_id: int) -> None:
-        """Record that the scope's row is deleted."""
-        self.saved.pop(scope_id, None)
-        self.leases.pop(scope_id, None)
 
 
 def load_executions(
@@ -237,7 +155,7 @@ def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> No
         broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
 
 
-class WaitingCall(NamedTuple):
+class CallingScope(NamedTuple):
     """A scope that waits for the call of its step, and the execution that it belongs to."""
 
     flow_name: str
@@ -246,22 +164,22 @@ class WaitingCall(NamedTuple):
     scope: Scope
 
 
-def find_waiting_call(
+def find_calling_scope(
     connection: Connection, node_id: str, execution_id: str, scope_id: int, wait_id: int
-) -> WaitingCall | None:
+) -> CallingScope | None:
     """The scope that waits for this attempt's call, if the call is leased to the node.
 
     Raises ValueError if the row is damaged.
     """
     given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id, "b_node": node_id}
-    if not (rows := fetch_rows(connection, _FIND_WAITING_CALL, given)):
+    if not (rows := fetch_rows(connection, _FIND_CALLING_SCOPE, given)):
         return None
     row = rows[0]
     columns = len(_SCOPE_CHECKS)
     damage = damage_in(row[:columns], _SCOPE_CHECKS)
     if damage is not None:
         raise ValueError(f"scope {scope_id}: {damage}")
-    return WaitingCall(row.flow_name, row.name, row.definition_id, _scope(row))
+    return CallingScope(row.flow_name, row.name, row.definition_id, _scope(row))
 
 
 def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[str, int]:
@@ -310,7 +228,7 @@ _LOAD_CALLS = (
     .where(among(scopes.c.execution_id, bindparam("ids")), TASK)
     .order_by(scopes.c.execution_id, scopes.c.scope_id)
 )
-_FIND_WAITING_CALL = (
+_FIND_CALLING_SCOPE = (
     select(scopes, executions.c.flow_name, executions.c.name, executions.c.definition_id)
     .join(executions, executions.c.execution_id == scopes.c.execution_id)
     .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"), TASK)

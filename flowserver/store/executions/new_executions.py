@@ -4,7 +4,7 @@ import msgspec
 
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.state import Execution
-from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow
 from flowserver.store.schedules.due_schedules import ScheduleTurn
 from flowserver.store.versions.resolving import Resolved

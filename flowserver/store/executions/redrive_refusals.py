@@ -2,8 +2,8 @@
 
 from flowserver.base.limits import Limits
 from flowserver.machine.state import Execution, Status
-from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.retention import HIDDEN
+from flowserver.store.executions.stored_execution import StoredExecution
 
 EVENTS_PER_SCOPE = 10
 """A redrive records at most so many events for a scope before it waits again, and must have room for them."""

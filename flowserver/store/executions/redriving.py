@@ -17,8 +17,9 @@ from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import WaitKind
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
-from flowserver.store.executions.loading import StoredExecution, load_finished
+from flowserver.store.executions.loading import load_finished
 from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.versions.resolving import share_version
 
 

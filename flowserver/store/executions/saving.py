@@ -24,8 +24,9 @@ from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
 from flowserver.store.executions.history import save_events
 from flowserver.store.executions.kept_scopes import KeptChanges, keep_scopes
-from flowserver.store.executions.loading import SavedScope, StoredExecution, lock_versions
+from flowserver.store.executions.loading import lock_versions
 from flowserver.store.executions.saving_headers import save_headers
+from flowserver.store.executions.stored_execution import SavedScope, StoredExecution
 from flowserver.store.invocations.stop_marks import mark_unwanted, mark_unwanted_of
 from flowserver.store.schema.tables import NOT_ENDED, executions, finished_items, scopes
 from flowserver.store.sql.prepared import execute_many

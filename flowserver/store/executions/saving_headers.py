@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, insert, literal_column, update
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Execution
 from flowserver.store.executions.kept_scopes import redriven_columns
-from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.schema.tables import execution_documents, executions
 from flowserver.store.sql.prepared import execute_many
 from flowserver.store.sql.unreadable import storable

@@ -9,7 +9,8 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func,
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
-from flowserver.store.executions.loading import StoredExecution, likely_status, stored_status
+from flowserver.store.executions.loading import likely_status, stored_status
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow
 from flowserver.store.schema.tables import (
     definitions,

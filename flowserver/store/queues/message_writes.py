@@ -139,11 +139,21 @@ def _new_messages(
         return InvalidArgument(
             f"the body has {longest} bytes, and queue {queue.name} takes {queue.message_bytes_max} at most"
         )
-    return [_new_message(queue, each, now_ms) for each in messages]
+    return [
+        new_message(
+            each,
+            now_ms,
+            delay_seconds=queue.delay_seconds if each.delay_seconds is None else each.delay_seconds,
+            retention_seconds=queue.retention_seconds,
+        )
+        for each in messages
+    ]
 
 
-def _new_message(queue: QueueRow, new: NewQueueMessage, now_ms: int) -> QueueMessage:
-    delay_seconds = queue.delay_seconds if new.delay_seconds is None else new.delay_seconds
+def new_message(
+    new: NewQueueMessage, now_ms: int, *, delay_seconds: int = 0, retention_seconds: int = 0
+) -> QueueMessage:
+    """The message as it is when it is sent; without a delay it has no receipt."""
     return QueueMessage(
         message_id=new.message_id,
         body=new.body,
@@ -151,7 +161,7 @@ def _new_message(queue: QueueRow, new: NewQueueMessage, now_ms: int) -> QueueMes
         priority=new.priority,
         visible_at=now_ms + delay_seconds * 1000,
         enqueued_at=now_ms,
-        expires_at=now_ms + queue.retention_seconds * 1000,
+        expires_at=now_ms + retention_seconds * 1000,
         first_dequeued_at=None,
         dequeue_count=0,
         receipt=new.receipt if delay_seconds else None,

@@ -1,4 +1,4 @@
-"""Queues and their attributes. Their messages are in `queue_messages`."""
+"""Queues and their attributes. `messages` has what they hold."""
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass

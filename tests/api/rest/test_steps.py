@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from flowserver.machine.step_summary import ENTRY_BYTES
+from flowserver.machine.step_summary_fold import ENTRY_BYTES
 from flowserver.server import Application
 from tests.api.rest.conftest import assert_problem, put_callback_flow, submitted_token
 from tests.invokers.wire_server import WireServer

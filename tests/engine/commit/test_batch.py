@@ -33,9 +33,10 @@ from flowserver.store.cluster.nodes import register_node
 from flowserver.store.definition_cache import CACHED_FLOWS_MAX, DefinitionCache, DefinitionUnusable
 from flowserver.store.executions.due import due_callbacks, due_deadlines, due_timers, next_due, ready_executions
 from flowserver.store.executions.history import list_events
-from flowserver.store.executions.loading import StoredExecution, load_executions
+from flowserver.store.executions.loading import load_executions
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.shown_executions import find_execution
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import definition_id_of
 from flowserver.store.schema.tables import at_work, definitions, execution_documents, executions, scopes, secrets
 from flowserver.store.sql.database import Database

@@ -19,8 +19,8 @@ from flowserver.machine.state import WaitKind
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.history_parts import REMEMBERED_BYTES_MAX
-from flowserver.store.executions.loading import COSTLY_BYTES, SCOPE_BYTES, StoredExecution
 from flowserver.store.executions.new_executions import NewExecution
+from flowserver.store.executions.stored_execution import COSTLY_BYTES, SCOPE_BYTES, StoredExecution
 from flowserver.store.flows import insert_flow
 from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database

@@ -27,8 +27,8 @@ from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, S
 from flowserver.store.cluster.nodes import register_node, remove_node
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.crash_marks import mark_at_work
-from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.new_executions import NewExecution
+from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import insert_flow
 from flowserver.store.integrity.violations import unpark_execution
 from flowserver.store.schema.tables import at_work, executions, scopes

@@ -7,8 +7,8 @@ import pytest
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.limits import Limits
 from flowserver.machine.events import Event
-from flowserver.machine.step_summary import StepSummaries
-from flowserver.machine.summarized_steps import Iterations, StepSummary
+from flowserver.machine.step_summary import Iterations, StepSummary
+from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.history_search import EventFilter
 from tests.engine.called_functions import Call, Functions

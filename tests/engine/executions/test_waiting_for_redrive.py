@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch_redrives
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.machine.summarized_steps import Iterations
+from flowserver.machine.step_summary import Iterations
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing_of_flow import ExecutionFilter

@@ -7,7 +7,6 @@ from sqlalchemy import select, update
 
 from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, Dequeued, StopAsked
 from flowserver.store.cluster.nodes import register_node
-from flowserver.store.invocations.due_callbacks import clear_invocation_callbacks, invocations_with_callback_due
 from flowserver.store.invocations.leases import (
     invocations_of_node,
     next_pause_end,
@@ -31,6 +30,7 @@ from flowserver.store.invocations.stop_marks import (
     stopping_of_node,
     unwanted_invocations,
 )
+from flowserver.store.invocations.untold_results import clear_invocation_callbacks, invocations_with_callback_due
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from tests.store.rows import invocation_row

@@ -7,7 +7,7 @@ from pydantic import Field
 from flowserver.api.rest.models.shared_types import Instant, NextToken, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
-from flowserver.machine.summarized_steps import StepStatus, StepSummary
+from flowserver.machine.step_summary import StepStatus, StepSummary
 
 _STEP: JsonObject = {
     "path": "pack",

@@ -15,15 +15,15 @@ from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.steps.task import order_of
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import TaskKey
-from flowserver.store.executions.loading import find_waiting_call
+from flowserver.store.executions.loading import find_calling_scope
 
 log = logging.getLogger(__name__)
 
 OrderedCall = tuple[Caller, InvokeTask]
 
 
-class WaitingCalls:
-    """The calls that steps have ordered and that are leased to this node."""
+class CallReader:
+    """Reads the calls that steps have ordered and that are leased to this node."""
 
     def __init__(self, context: EngineContext) -> None:
         self._reader = context.reader
@@ -44,7 +44,7 @@ class WaitingCalls:
             return None
 
     def _find(self, connection: Connection, key: TaskKey) -> OrderedCall | None:
-        found = find_waiting_call(connection, self._lease.node_id, *key)
+        found = find_calling_scope(connection, self._lease.node_id, *key)
         if found is None:
             return None
         flow = self._definitions.get(connection, found.definition_id)

@@ -15,8 +15,8 @@ from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Failure, Stop, Success
 from flowserver.machine.state import Scope
 from flowserver.machine.step_paths import path_of
-from flowserver.machine.step_summary import ENTRY_BYTES, StepSummaries
-from flowserver.machine.summarized_steps import Iterations, StepStatus, StepSummary
+from flowserver.machine.step_summary import Iterations, StepStatus, StepSummary
+from flowserver.machine.step_summary_fold import ENTRY_BYTES, StepSummaries
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World
