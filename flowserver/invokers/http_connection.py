@@ -16,8 +16,8 @@ from aiohttp.connector import Connection
 
 from flowserver.invokers.calls import Reply
 
-SLICE_BYTES = 16_384
-"""Bytes that are parsed at once outside a body: about a millisecond's worth of interim replies."""
+SLICE_BYTES = 2_048
+"""Bytes that are parsed at once outside a body: up to eighty interim replies, about a tenth of a millisecond."""
 
 
 class ReplyTooLarge(Exception):

@@ -43,9 +43,10 @@ class CallLimits:
         error="the attempt fails with FnF.InvalidLocal",
     )
     interim_replies_max: int = limit(
-        1_000,
+        100,
         unit="replies",
-        reason="interim replies (1xx) before the reply of one call; a broken function may send them without end",
+        reason="interim replies (1xx) before the reply of one call: one in six seconds of the longest call; a broken function "
+        "may send them without end",
         error="the attempt fails with FC.Unknown",
     )
     invocation_payload_bytes_max: int = limit(
