@@ -24,7 +24,8 @@ the start itself.
 """
 
 FOLDS_OF_EVENTS = {
-    f"flowserver.machine.{name}" for name in ("events", "event_paths", "history_events", "step_counts", "step_summary")
+    f"flowserver.machine.{name}"
+    for name in ("events", "event_paths", "event_details", "step_summary", "step_summary_fold")
 }
 """Modules that the commands share with the server, so that both count alike: folds over events without dependencies."""
 

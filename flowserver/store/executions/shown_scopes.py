@@ -1,4 +1,4 @@
-"""The scopes of one execution as the API shows where it stands: live ones, or those that it keeps after its end.
+"""The scopes of one execution for `currentSteps`: live ones, or those that it keeps after its end.
 
 They are read without their documents.
 """

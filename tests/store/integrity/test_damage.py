@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from sqlalchemy import delete, text, update
-from tests.store.schedules.test_turns import schedule
 
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.history import save_events
@@ -34,6 +33,7 @@ from flowserver.store.sql.database import Database
 from tests.store.queues.test_deliveries import new
 from tests.store.queues.test_topics import subscription, topic
 from tests.store.rows import event, function_row, invocation_row, keep_flow, new_execution, scope
+from tests.store.schedules.test_due_schedules import schedule
 
 THIRD = update(histories).where(histories.c.last_event_id == 3)
 
