@@ -45,8 +45,8 @@ class CallLimits:
     interim_replies_max: int = limit(
         100,
         unit="replies",
-        reason="interim replies (1xx) before the reply of one call: one in six seconds of the longest call; a broken function "
-        "may send them without end",
+        reason="interim replies (1xx) before the reply of one call: one in six seconds of the longest call; a broken "
+        "function may send them without end",
         error="the attempt fails with FC.Unknown",
     )
     invocation_payload_bytes_max: int = limit(
