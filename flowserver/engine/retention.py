@@ -115,7 +115,7 @@ class ExecutionRetention(PeriodicLoop):
             mine = [each for each in found if self._membership.share.owns(each.execution_id)] or found
             gone = 0
             for some in self._in_portions(mine):
-                gone += await self._delete(some)
+                gone += await self._delete(some, until_ms)
             if not gone:  # other nodes are deleting them
                 break
             count += gone
@@ -133,16 +133,17 @@ class ExecutionRetention(PeriodicLoop):
             rows += each.events
         yield portion
 
-    async def _delete(self, portion: list[Ended]) -> int:
+    async def _delete(self, portion: list[Ended], until_ms: int) -> int:
+        ids = [each.execution_id for each in portion]
         if len(portion) == 1 and portion[0].events > self._pace.rows:
-            await self._delete_history(portion[0].execution_id)
-        count = await self._pace.change(partial(delete_ended, execution_ids=[each.execution_id for each in portion]))
+            await self._delete_history(ids[0], until_ms)
+        count = await self._pace.change(partial(delete_ended, execution_ids=ids, before_ms=until_ms))
         self._on_deleted(count)
         return count
 
-    async def _delete_history(self, execution_id: str) -> None:
+    async def _delete_history(self, execution_id: str, until_ms: int) -> None:
         """Hide the execution and delete its history piece by piece."""
-        if await self._committer.write(partial(hide_ended, execution_id=execution_id)):
+        if await self._committer.write(partial(hide_ended, execution_id=execution_id, before_ms=until_ms)):
             while await self._pace.change(partial(trim_history, execution_id=execution_id, limit=self._pace.rows)):
                 pass
 

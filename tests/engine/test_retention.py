@@ -217,10 +217,29 @@ async def test_several_nodes_divide_the_work(node: Node, clock: ManualClock) -> 
     mine = sum(share.owns(each.execution_id) for each in found)
     assert 0 < mine < 40
     portions = list(one.retention._in_portions([each for each in found if share.owns(each.execution_id)]))
-    assert sum([await one.retention._delete(portion) for portion in portions]) == mine
+    assert sum([await one.retention._delete(portion, clock.now_ms()) for portion in portions]) == mine
     node.engine.membership.share = Share(1, 2)
     assert await other.run_once() == 40 - mine
     assert names(node) == set()
+
+
+@pytest.mark.parametrize("events", [3, 2_000])
+async def test_an_execution_that_ends_again_after_it_was_found_is_kept(
+    node: Node, clock: ManualClock, events: int
+) -> None:
+    """It was found, and before its portion's turn it was redriven and ended."""
+    await node.create_flow("f", PASS)
+    await keep(node, clock, "f", "e", days=31, rows=events)
+    keeper, until = Keeper(node, MONTH), clock.now_ms() - 30 * DAY_MS
+    with node.database.read() as connection:
+        flow_id = (await node.operations.flows.describe("f")).flow_id
+        found = module.ended_before(connection, flow_id, until, module.FOUND_AT_ONCE)
+    with node.database.write() as connection:
+        connection.execute(update(executions).values(stopped_at=clock.now_ms()))
+    assert await keeper.retention._delete(found, until) == 0
+    assert names(node) == {"e"}
+    with node.database.read() as connection:
+        assert not list(find_damage(connection))
 
 
 async def test_definitions_without_references_are_deleted(node: Node, clock: ManualClock) -> None:

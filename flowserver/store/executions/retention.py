@@ -81,9 +81,14 @@ def ended_before(connection: Connection, flow_id: str, before_ms: int, limit: in
     ]
 
 
-def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
-    """Delete ended executions with all their rows and return how many. Rows locked by another node are skipped."""
+def delete_ended(connection: Connection, execution_ids: Sequence[str], before_ms: int) -> int:
+    """Delete those that ended before the instant, with all their rows, and return how many.
+
+    One that was redriven since it was found has not, even if it has ended again. Rows locked by another node are
+    skipped.
+    """
     mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
+    mine = mine.where(header.stopped_at < before_ms)
     ids = connection.execute(mine.order_by(header.execution_id).with_for_update(skip_locked=True)).scalars().all()
     if ids:
         kept = kept_scopes, kept_items
@@ -92,9 +97,9 @@ def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
     return len(ids)
 
 
-def hide_ended(connection: Connection, execution_id: str) -> bool:
-    """Hide an ended execution, so that its name is free again. False if it may not be deleted."""
-    hidden = update(executions).where(header.execution_id == execution_id, ENDED)
+def hide_ended(connection: Connection, execution_id: str, before_ms: int) -> bool:
+    """Hide an execution that ended before the instant, so that its name is free again; False if it did not."""
+    hidden = update(executions).where(header.execution_id == execution_id, header.stopped_at < before_ms, ENDED)
     return connection.execute(hidden.values(flow_id=HIDDEN, name=execution_id)).rowcount > 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, func, select, text, update
 
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.base.errors import ExecutionNotExists, ExecutionNotRedrivable, TaskAlreadyCompleted
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
@@ -534,7 +535,7 @@ async def test_kept_rows_are_deleted_with_the_execution(node: Node, shop: Shop) 
     await failed(node, EACH, input={"items": [1, 2, 3]})
     row = await node.operations.executions.describe("f", "e")
     with node.database.write() as connection:
-        assert delete_ended(connection, [row.execution_id]) == 1
+        assert delete_ended(connection, [row.execution_id], INSTANT_MS_MAX) == 1
     assert left(node) == [0, 0, 0, 0, 0]
 
 
