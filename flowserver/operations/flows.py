@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How many days ended executions are kept; 0 for ever, None as long as the server's setting says."""
+class Retention:
+    """How many days ended executions are kept; 0: for ever; None: as long as the server's setting says."""
 
     days: int | None
 
@@ -57,7 +57,7 @@ class FlowChange:
     role_arn: str | None = None
     external_storage_location: str | None = None
     environment: str | None = None
-    kept: Kept | None = None
+    kept: Retention | None = None
     on_retries_exhausted: OnRetriesExhausted | None = None
 
 
@@ -172,7 +172,7 @@ class FlowOperations:
         definition: str,
         *,
         description: str | None = None,
-        kept: Kept | None = None,
+        kept: Retention | None = None,
         on_retries_exhausted: OnRetriesExhausted | None = None,
         precondition: Precondition = UNCONDITIONAL,
         strict: bool = False,

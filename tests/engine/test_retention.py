@@ -15,7 +15,7 @@ from flowserver.engine.retention import ExecutionRetention
 from flowserver.machine.cluster.shares import Share
 from flowserver.machine.retention_rules import FOR_EVER, KEPT_MS_MIN, Rules
 from flowserver.machine.state import Status
-from flowserver.operations.flows import FlowChange, Kept
+from flowserver.operations.flows import FlowChange, Retention
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.retention import HIDDEN
 from flowserver.store.executions.saving import Changes, park_execution, save_changes
@@ -112,7 +112,7 @@ async def test_running_executions_and_those_with_a_due_callback_stay(node: Node,
 async def test_a_flow_may_have_its_own_retention(node: Node, clock: ManualClock) -> None:
     for name, days in {"short": 7, "long": 365, "ever": 0, "usual": None}.items():
         await node.create_flow(name, PASS)
-        await node.operations.flows.update(name, FlowChange(kept=Kept(days)))
+        await node.operations.flows.update(name, FlowChange(kept=Retention(days)))
         await keep(node, clock, name, f"{name}-8", days=8)
         await keep(node, clock, name, f"{name}-31", days=31)
     assert await Keeper(node, MONTH).run_once() == 3
@@ -123,7 +123,7 @@ async def test_a_flow_may_have_its_own_retention(node: Node, clock: ManualClock)
 async def test_with_too_many_executions_the_oldest_ends_are_deleted_first(node: Node, clock: ManualClock) -> None:
     for flow, days in (("f", None), ("g", None), ("ever", 0)):
         await node.create_flow(flow, PASS)
-        await node.operations.flows.update(flow, FlowChange(kept=Kept(days)))
+        await node.operations.flows.update(flow, FlowChange(kept=Retention(days)))
     empty = node.database.run_read(used_bytes)
     for number in range(200):
         await keep(node, clock, "fg"[number % 2], f"e{number:03}", days=number / 10, rows=30)

@@ -84,8 +84,8 @@ def ended_before(connection: Connection, flow_id: str, before_ms: int, limit: in
 def delete_ended(connection: Connection, execution_ids: Sequence[str], before_ms: int) -> int:
     """Delete those that ended before the instant, with all their rows, and return how many.
 
-    One that was redriven since it was found has not, even if it has ended again. Rows locked by another node are
-    skipped.
+    An execution that was redriven since it was found is kept, even if it has ended again. Rows locked by another node
+    are skipped.
     """
     mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
     mine = mine.where(header.stopped_at < before_ms)

@@ -1,8 +1,8 @@
 """Saves what turns changed: a few set-based statements per batch, fenced by version.
 
 Only changes are written. For a scope these are its counters and, if they differ, its reason to wake up and its
-documents; the indexed columns of a header are written only at the end. So a foreach of ten thousand items writes its
-collection once.
+documents; nearly all indexed columns of a header are written only at the end. So a foreach of ten thousand items
+writes its collection once.
 
 One large value often occurs in many events. The machine uses the same object each time, so `history_parts` stores the
 value once and the rows of events refer to it.

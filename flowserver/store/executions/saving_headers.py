@@ -1,6 +1,7 @@
 """Saves the headers of executions, fenced by version, and their documents.
 
-The indexed columns of a header are written only at the end, or when the execution is redriven.
+Of the indexed columns of a header, all but `waiting_steps` are written only at the end, or when the execution is
+redriven.
 """
 
 from collections.abc import Iterator, Sequence

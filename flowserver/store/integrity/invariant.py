@@ -35,14 +35,11 @@ class Repair(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    (
-        """One rule: its name in the view, what a violation means, and how it is repaired.
+    """One rule: its name in the view, what a violation means, and how it is repaired.
 
     `from_sql`: FROM and WHERE that rules share. `violation_sql`: this rule's own condition, true for a violation.
     `of_scope`: the rule is about a scope `s`, otherwise about an execution `e`.
     """
-        ""
-    )
 
     name: str
     meaning: str

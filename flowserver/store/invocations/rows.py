@@ -140,10 +140,9 @@ def read_invocation(row: Row[Any]) -> InvocationRow:
 
 
 def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationRow, InvocationRow]]) -> None:
-    """Change each invocation from its first form to its second. Raises InvocationChanged if a row has neither form.
+    """Change each invocation from its first form to its second. Raises InvocationChanged if a row differs.
 
-    Only the state, `node_id`, `callback_due` and, at the end, `parked_error` may differ. A row that has the second form
-    already stays as it is.
+    Only the state, `node_id`, `callback_due` and, at the end, `parked_error` may differ.
     """
     going_on = [_guard(before) | _progress(after) for before, after in changes if not after.state.is_over]
     ended = [

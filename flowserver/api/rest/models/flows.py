@@ -16,7 +16,7 @@ from flowserver.api.rest.models.shared_types import (
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limits import RETENTION_DAYS_MAX
-from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX, Kept
+from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX, Retention
 from flowserver.store.flows import FlowRow, OnRetriesExhausted
 
 DEFINITION = """\
@@ -160,9 +160,9 @@ class PutFlow(RequestBody):
     on_retries_exhausted: WaitsForRedrive | None = None
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> Retention | None:
         """How long executions are to be kept; None if the body does not say."""
-        return Kept(self.retention_days) if "retention_days" in self.model_fields_set else None
+        return Retention(self.retention_days) if "retention_days" in self.model_fields_set else None
 
 
 class UpdateFlow(RequestBody):
@@ -176,9 +176,9 @@ class UpdateFlow(RequestBody):
     on_retries_exhausted: WaitsForRedrive | None = None
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> Retention | None:
         """How long executions are to be kept; None if the body does not say."""
-        return Kept(self.retention_days) if "retention_days" in self.model_fields_set else None
+        return Retention(self.retention_days) if "retention_days" in self.model_fields_set else None
 
 
 class StrictQuery(QueryParameters):
