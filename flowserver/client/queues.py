@@ -31,8 +31,11 @@ def send_message(
 
 
 def purge_queue(name: str) -> Conversation[Nothing]:
-    """Delete the messages of a queue; `document["deleted"]` is their number."""
-    return send(Nothing, "POST", path_of("queues", name, "purge"), repeatable=True)
+    """Delete the messages of a queue; `document["deleted"]` is their number.
+
+    Not repeated when its answer is lost: a second purge would delete what was sent after the first.
+    """
+    return send(Nothing, "POST", path_of("queues", name, "purge"))
 
 
 def topics(prefix: str | None = None) -> Listing[Topic]:

@@ -12,6 +12,7 @@ import pytest
 from flowserver.client import (
     AsyncClient,
     Client,
+    ClientError,
     Conflict,
     Flow,
     Invalid,
@@ -189,6 +190,14 @@ def test_a_request_that_may_have_succeeded_is_not_repeated(answering, no_pauses)
     with Client(url) as client, pytest.raises(ServerFault):
         client.succeed_task("token")
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("answer", [None, (503, {}, b"{}")])
+def test_a_purge_is_not_repeated_so_messages_sent_after_it_stay(answering, no_pauses, answer):
+    url, asked = answering(answer, (200, {}, b'{"deleted": 1}'))
+    with Client(url) as client, pytest.raises(ClientError):
+        client.purge_queue("jobs")
+    assert [each[1] for each in asked] == ["/v1/queues/jobs/purge"]
 
 
 def test_a_start_whose_answer_is_lost_is_repeated_under_the_same_name(answering, no_pauses):
