@@ -166,7 +166,7 @@ class ScheduleLoop(DueLoop):
         assert start is not None
         log.warning("schedule %s of flow %s could not start: %s", schedule.name, schedule.flow_name, error.message)
         message = error.message[:REFUSAL_CHARACTERS_MAX]
-        refusal = Refusal(self._clock.now_ms(), start.action.at, error.code, message)
+        refusal = Refusal(self._clock.now_ms(), start.action.at, error.code, message, start.action.kind)
         await self._save([refused(schedule, start.action, decided.timing, refusal)])
 
     async def _stop(self, execution_id: str) -> None:

@@ -59,12 +59,14 @@ class Run(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """A start that was refused: when, for which instant, and the error."""
+    """A start that was refused: when, for which instant, the error, and why it was to start."""
 
     refused_at: int
     at: int
     code: str
     message: str
+    kind: Kind = Kind.TICK
+    """Older rows have none."""
 
 
 class Memory(Struct, frozen=True, forbid_unknown_fields=True):

@@ -242,7 +242,7 @@ REFUSAL = Refusal(0, 0, "ResourceThrottled", "too many")
 
 
 def refuse(schedule: Schedule, action: Action, now: int) -> Schedule:
-    return refused(schedule, action, EVERY_MINUTE, replace(REFUSAL, refused_at=now))
+    return refused(schedule, action, EVERY_MINUTE, replace(REFUSAL, refused_at=now, at=action.at, kind=action.kind))
 
 
 def test_a_refused_tick_is_retried_until_it_is_missed() -> None:
@@ -285,6 +285,48 @@ def test_other_refused_starts_are_given_up(memory: Memory, action: Action) -> No
     assert schedule.memory.missed == 1
     left = sum(map(len, (schedule.memory.buffered, schedule.memory.triggers, schedule.memory.backfills)))
     assert left == (len(memory.buffered) == 2 or memory.backfills[:1] == (Backfill(MINUTE, 2 * MINUTE, Overlap.SKIP),))
+
+
+def test_a_trigger_is_tried_ten_times_after_refusals_of_another_start() -> None:
+    case = Case(catch_up_seconds=3_600)
+    now = MINUTE
+
+    def refuse_next() -> Action:
+        nonlocal now
+        turn = take_turn(case.schedule, EVERY_MINUTE, {}, now, BUFFER_MAX)
+        assert turn.start is not None
+        case.schedule = refuse(turn.undecided, turn.start.action, now)
+        assert case.schedule.wake_at is not None
+        now = case.schedule.wake_at
+        return turn.start.action
+
+    assert {refuse_next() for _ in range(12)} == {Action(MINUTE, Kind.TICK, Overlap.ALLOW_ALL)}
+    at = MINUTE  # the instant of the tick: its kind tells the trigger from it
+    trigger = Action(at, Kind.TRIGGER, Overlap.ALLOW_ALL)
+    case.schedule = replace(case.schedule, memory=replace(case.memory, triggers=(trigger,)))
+    for tries in range(1, TRIES_MAX):
+        assert refuse_next() == trigger
+        assert (case.memory.triggers, case.memory.refusals, case.memory.missed) == ((trigger,), tries, 0)
+    assert refuse_next() == trigger
+    assert (case.memory.triggers, case.memory.missed) == ((), 1)
+
+
+@pytest.mark.parametrize("last", [50, 40])
+def test_a_refused_tick_of_a_later_backfill_leaves_those_before_it(last: int) -> None:
+    """A running execution blocks the first backfill, so that the turn chooses from the second."""
+    blocked = Backfill(90 * MINUTE, 100 * MINUTE, Overlap.SKIP)
+    tried = Backfill(40 * MINUTE, last * MINUTE, Overlap.ALLOW_ALL)
+    later = Backfill(40 * MINUTE, 60 * MINUTE, Overlap.ALLOW_ALL)
+    run = Run(0, Kind.TICK, "x", "x", 0)
+    case = Case(next_at=None, memory=Memory(backfills=(blocked, tried, later), recent=(run,)))
+    for _ in range(TRIES_MAX):
+        assert case.memory.backfills == (blocked, tried, later)
+        turn = take_turn(case.schedule, EVERY_MINUTE, {"x": Status.RUNNING}, 200 * MINUTE, BUFFER_MAX)
+        assert turn.start is not None
+        assert turn.start.action == Action(40 * MINUTE, Kind.BACKFILL, Overlap.ALLOW_ALL)
+        case.schedule = refuse(turn.undecided, turn.start.action, 200 * MINUTE)
+    following = () if last == 40 else (replace(tried, next_at=41 * MINUTE),)
+    assert case.memory.backfills == (blocked, *following, later)
 
 
 def test_an_execution_is_judged_once() -> None:
