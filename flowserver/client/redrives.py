@@ -56,12 +56,16 @@ def redrive_many(
     definition: str = "same",
     next_token: str | None = None,
     limit: int = LOOKED_AT,
+    client_token: str | None = None,
 ) -> Conversation[ManyRedriven]:
     """Redrive executions of a flow that match, the newest first: of the next `limit` ones, and up to a bound in bytes.
 
     Go on with the `next_token` of the answer until it is None. With `waiting_for_redrive` those that wait for it, else
-    those that ended with `status`: `Failed`, `Stopped` or `TimedOut`. What was redriven is not found again, so the
-    request is repeated when its answer is lost; the answer then lacks what the first try has redriven.
+    those that ended with `status`: `Failed`, `Stopped` or `TimedOut`.
+
+    The request is repeated when its answer is lost. A token, made here or given, prevents that the repeat redrives what
+    the first try has redriven; the answer has those of them that have failed again in `repeated`, and lacks those that
+    run. Give `client_token` to repeat a call yourself.
     """
     conditions = {
         "status": None if waiting_for_redrive else status,
@@ -72,6 +76,7 @@ def redrive_many(
         "error": error,
         "nextToken": next_token,
         "limit": limit,
+        "clientToken": client_token or uuid.uuid4().hex,
     }
     body = {key: value for key, value in conditions.items() if value is not None}
     body |= _redrive(from_step, definition, None)

@@ -89,6 +89,8 @@ class ManyRedriven(Result, frozen=True):
 
     executions: list[str]
     refused: list[RefusedRedrive]
+    repeated: list[str] = []
+    """What a request with the same token had redriven, and what has failed again; left as it was."""
     next_token: str | None = None
 
 

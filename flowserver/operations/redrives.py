@@ -45,6 +45,8 @@ class BulkRedrive:
     redriven: Sequence[str]
     refused: Sequence[RefusedRedrive]
     next_token: str | None
+    repeated: Sequence[str] = ()
+    """Those that a request with the same client token had redriven, and that match again. They are left as they are."""
 
 
 @dataclass(slots=True)
@@ -85,9 +87,9 @@ class RedriveOperations:
     ) -> BulkRedrive:
         """Redrive a page of the executions that a filter finds, one after the other; `error` is that which they have.
 
-        The page ends early, after one execution at least, once `bulk_redrive_bytes_max` bytes were read for it. What
-        was redriven runs and is found no more, so a request may be repeated. Raises FlowNotExists, InvalidArgument;
-        ResourceThrottled if not one more execution may run.
+        The page ends early, after one execution at least, once `bulk_redrive_bytes_max` bytes were read for it. With
+        a client token in the wish the request may be repeated: it redrives no execution whose last redrive had it.
+        Raises FlowNotExists, InvalidArgument; ResourceThrottled if not one more execution may run.
         """
         if wanted.status in (Status.RUNNING, Status.SUCCEEDED) and not wanted.waiting_for_redrive:
             raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
@@ -97,6 +99,7 @@ class RedriveOperations:
             partial(self._page, flow_name=flow_name, wanted=wanted, begin=begin, size=size)
         )
         redriven: list[str] = []
+        repeated: list[str] = []
         refused: list[RefusedRedrive] = []
         read, most = _Read(), self._engine.limits.bulk_redrive_bytes_max
         for row in page.rows:
@@ -104,24 +107,27 @@ class RedriveOperations:
             if not is_redriven or (error is not None and row.error != error):
                 continue
             if read.bytes >= most:
-                return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)))
+                return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)), repeated)
             try:
-                await self._redrive(flow_name, row.name, wish, read)
-                redriven.append(row.name)
+                is_new = await self._redrive(flow_name, row.name, wish, read)
+                (redriven if is_new else repeated).append(row.name)
             except ResourceThrottled:
                 if not redriven:
                     raise
-                return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)))
+                return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)), repeated)
             except FlowServerError as problem:
                 refused.append(RefusedRedrive(row.name, problem.message))
-        return BulkRedrive(redriven, refused, None if page.following is None else token_of(page.following))
+        return BulkRedrive(redriven, refused, None if page.following is None else token_of(page.following), repeated)
 
-    async def _redrive(self, flow_name: str, name: str, wish: RedriveWish, read: "_Read") -> None:
+    async def _redrive(self, flow_name: str, name: str, wish: RedriveWish, read: "_Read") -> bool:
+        """Whether it is redriven now; False if its last redrive had the client token."""
         for _ in range(TRIES):
             plan = await self._plan(flow_name, name, wish)
             read.bytes += plan.read_bytes
-            if plan.is_repeated or await self._submit(flow_name, name, plan):
-                return
+            if plan.is_repeated:
+                return False
+            if await self._submit(flow_name, name, plan):
+                return True
         raise ResourceThrottled(f"execution {name} of flow {flow_name} keeps changing; try again shortly")
 
     async def _plan(self, flow_name: str, name: str, wish: RedriveWish, *, counts_kept: bool = False) -> RedrivePlan:

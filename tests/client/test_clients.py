@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import httpx
 import pytest
 
 from flowserver.client import (
@@ -247,3 +248,23 @@ def test_help_shows_what_a_caller_gives_and_gets():
     assert inspect.signature(AsyncClient.start) == inspect.signature(Client.start)
     assert inspect.signature(Client.flows).return_annotation == Iterator[Flow]
     assert inspect.signature(AsyncClient.tasks).return_annotation == AsyncIterator[Task]
+
+
+def test_a_repeated_bulk_redrive_redrives_nothing_twice(client, monkeypatch):
+    """The execution has failed again when the repeat of the request arrives."""
+    client.put_flow("fails", "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: x, error: E}\n")
+    client.start("fails", name="f", wait_seconds=5)
+    send = client._http.request
+
+    def lose(**arguments):
+        send(**arguments)
+        monkeypatch.setattr(client._http, "request", send)
+        while not client.get_execution("fails", "f", wait_seconds=5).ended:
+            pass
+        raise httpx.ReadError("reset")
+
+    monkeypatch.setattr(client._http, "request", lose)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    answer = client.redrive_many("fails")
+    assert (answer.executions, answer.repeated) == ([], ["f"])
+    assert client.get_execution("fails", "f").redrive_count == 1

@@ -67,8 +67,9 @@ async def redrive_executions(
     """Redrive executions that a filter finds, the newest first, a page with each request. A page ends early once
     `bulk_redrive_bytes_max` bytes were read for it.
 
-    Go on with `nextToken` until it is null, as fast as the functions can take it. What was redriven runs and is not
-    found again, so a request that got no answer may be repeated.
+    Go on with `nextToken` until it is null, as fast as the functions can take it. With a `clientToken` a request that
+    got no answer may be repeated: what it has redriven is not redriven again. Without one, an execution that was
+    redriven and has failed again meanwhile is.
     """
     wanted = ExecutionFilter(
         status=None if redrive.waiting_for_redrive else redrive.status,
@@ -79,7 +80,7 @@ async def redrive_executions(
     )
     done = await operations.redrives.redrive_many(
         flow,
-        RedriveWish(from_step=redrive.from_, definition=wished(redrive.definition)),
+        RedriveWish(from_step=redrive.from_, definition=wished(redrive.definition), client_token=redrive.client_token),
         wanted,
         error=redrive.error,
         next_token=redrive.next_token,

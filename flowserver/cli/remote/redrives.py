@@ -1,5 +1,6 @@
 """The command `flowserver executions redrive`."""
 
+import uuid
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Final, Literal
@@ -121,7 +122,8 @@ def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted
     try:
         for flow in dict.fromkeys(flow for flow, _ in found):
             for answer in _pages(session, flow, wanted):
-                paths = [f"{flow}/{name}" for name in answer.executions]
+                # Also what the first try of a request did whose answer was lost.
+                paths = [f"{flow}/{name}" for name in (*answer.executions, *answer.repeated)]
                 done += paths
                 refused += [each.reason for each in answer.refused]
                 if not is_document:
@@ -138,7 +140,8 @@ def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted
 
 
 def _pages(session: Session, flow: str, wanted: dict[str, Any]) -> Iterator[ManyRedriven]:
-    """The answers to one request after the other."""
+    """The answers to one request after the other, all with one token."""
+    wanted = {**wanted, "client_token": uuid.uuid4().hex}
     answer = session.client.redrive_many(session.flow(flow), **wanted)
     yield answer
     while answer.next_token is not None:

@@ -117,6 +117,19 @@ async def test_many_in_pages(client: httpx.AsyncClient) -> None:
     assert_problem(refused, 400, "InvalidArgument")
 
 
+async def test_a_repeated_request_leaves_alone_what_it_has_redriven(client: httpx.AsyncClient) -> None:
+    """Also what has failed again since; another token redrives it."""
+    body = {"clientToken": "t"}
+    first = (await client.post("/v1/flows/order/redrive", json=body)).json()
+    assert (first["redriven"], first["executions"], first["repeated"]) == (1, ["run"], [])
+    assert (await client.get(f"{HERE}?wait=60")).json()["status"] == "Failed"
+    again = (await client.post("/v1/flows/order/redrive", json=body)).json()
+    assert (again["redriven"], again["repeated"], again["refused"]) == (0, ["run"], [])
+    assert (await client.get(HERE)).json()["redriveCount"] == 1
+    other = (await client.post("/v1/flows/order/redrive", json={"clientToken": "u"})).json()
+    assert (other["redriven"], other["repeated"]) == (1, [])
+
+
 async def test_refused_redrives_do_not_prevent_others(client: httpx.AsyncClient) -> None:
     await client.put("/v1/flows/order", json={"definition": PASS})
     done = (await client.post("/v1/flows/order/redrive", json={"definition": "current"})).json()

@@ -148,7 +148,9 @@ class RedrivePreview(Resource):
 class RedriveMany(RequestBody):
     """Which executions of a flow to redrive, and how; all conditions must hold."""
 
-    model_config = with_examples({"status": "Failed", "error": "FC.Unknown", "definition": "current", "limit": 20})
+    model_config = with_examples(
+        {"status": "Failed", "error": "FC.Unknown", "definition": "current", "clientToken": "8f0c2a", "limit": 20}
+    )
 
     status: Annotated[Status, Field(strict=False, description="`Failed`, `Stopped` or `TimedOut`.")] = Status.FAILED
     waiting_for_redrive: Annotated[
@@ -162,6 +164,16 @@ class RedriveMany(RequestBody):
     error: Annotated[str | None, Field(description="Only executions that ended with this error.")] = None
     definition: DefinitionChoice = "same"
     from_: Annotated[FromStep, Field(alias="from")] = None
+    client_token: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=64,
+            description="Makes the request idempotent: executions whose last redrive had this token are left as they "
+            "are, also if they have failed again. Send it with each page and each repeat; choose a new one to redrive "
+            "them once more.",
+        ),
+    ] = None
     limit: Annotated[
         int | None, Field(ge=1, le=LIMITS.executions_page_max, description="How many executions to look at.")
     ] = None
@@ -180,10 +192,19 @@ class RefusedExecution(Resource):
 class ManyRedriven(Resource):
     """What a bulk redrive did."""
 
-    model_config = with_examples({"redriven": 1, "executions": ["order-4711"], "refused": [], "nextToken": None})
+    model_config = with_examples(
+        {"redriven": 1, "executions": ["order-4711"], "repeated": [], "refused": [], "nextToken": None}
+    )
 
     redriven: int
     executions: list[str]
+    repeated: Annotated[
+        list[str],
+        Field(
+            description="Executions that a request with the same `clientToken` had redriven, and that match again, "
+            "because they have failed again. They are left as they are."
+        ),
+    ]
     refused: list[RefusedExecution]
     next_token: NextToken
 
@@ -193,6 +214,7 @@ class ManyRedriven(Resource):
         return cls(
             redriven=len(done.redriven),
             executions=list(done.redriven),
+            repeated=list(done.repeated),
             refused=[RefusedExecution(name=each.name, reason=each.reason) for each in done.refused],
             next_token=done.next_token,
         )
