@@ -33,7 +33,7 @@ from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
 from flowserver.store.executions.stored_execution import StoredExecution
-from flowserver.store.schedules.due_schedules import save_turns
+from flowserver.store.schedules.due_schedules import save_current_turns
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.leases import ClusterView
 from tests.simulation.shared_database import SharedDatabase
@@ -291,7 +291,7 @@ class Node:
         decided, _, _ = self._schedules._look(set())
         quiet = [each.turn.schedule for each in decided if each.turn.start is None]
         if quiet:
-            self.write(lambda connection: save_turns(connection, quiet), lambda _: None)
+            self.write(lambda connection: save_current_turns(connection, quiet), lambda _: None)
         return [_start_of(request_of(each)) for each in decided if each.turn.start is not None]
 
 

@@ -3,6 +3,7 @@
 Every node sees every schedule that is due. It decides on its own share at once, and on what other nodes have left if
 its share has nothing due. Two nodes may decide on the same tick: the transaction of the start changes the schedule's
 row, so that one of the two commits and the other finds its turn taken. A turn without a start changes the row alone.
+Executions are stopped by turns that are committed only. A stop that a crash loses follows from the row again.
 
 A start that is refused changes nothing but its own schedule, which tries again later (`refused_starts`).
 The ends of executions that a schedule waits for wake it: by memory on this node, by notices on others, and after
@@ -10,7 +11,7 @@ The ends of executions that a schedule waits for wake it: by memory on this node
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -42,7 +43,7 @@ from flowserver.store.schedules.due_schedules import (
     next_turn_at,
     put_off_damaged,
     read_schedules,
-    save_turns,
+    save_current_turns,
 )
 
 log = logging.getLogger(__name__)
@@ -97,10 +98,12 @@ class ScheduleLoop(DueLoop):
         if damaged:
             until = self._clock.now_ms() + DAMAGED_MS
             await self._context.committer.write(lambda connection: put_off_damaged(connection, damaged, until))
-        await self._save(each.turn.schedule for each in quiet)
+        saved = await self._save([each.turn.schedule for each in quiet])
         taken = await all_of(self._start(each) for each in starting)
-        await all_of(self._stop(execution_id) for each in decided for execution_id in each.turn.stops)
-        if quiet or any(taken) or self._ended:
+        valid = [each for each, is_saved in zip(starting, taken, strict=True) if is_saved]
+        valid += [each for each in quiet if each.before.schedule_id in saved]
+        await all_of(self._stop(execution_id) for each in valid for execution_id in each.turn.stops)
+        if quiet or self._ended or any(is_saved is not None for is_saved in taken):
             return AT_ONCE
         if starting:  # the database reads but does not write
             self.notice(self.left_at)
@@ -145,29 +148,32 @@ class ScheduleLoop(DueLoop):
             if not run.is_judged and len(self._awaited) < AWAITED_MAX:
                 self._awaited[run.execution_id] = schedule.schedule_id
 
-    async def _save(self, changed: Iterable[Schedule]) -> None:
-        rows = list(changed)
-        if rows:
-            await self._context.committer.write(lambda connection: save_turns(connection, rows))
+    async def _save(self, changed: Sequence[Schedule]) -> set[str]:
+        """Save turns; returns the ids of their schedules. Those that have changed meanwhile are left out."""
+        if not changed:
+            return set()
+        return await self._context.committer.write(lambda connection: save_current_turns(connection, changed))
 
     async def _start(self, decided: Decided) -> bool:
-        """Make the start; returns True, because the turn is over in any case. Raises SQLAlchemyError if it is not."""
+        """Make the start; returns whether its turn was saved. The turn is over unless this raises SQLAlchemyError."""
         request = request_of(decided)
         try:
             await self._starter.start(request)
-        except (TurnTaken, ExecutionAlreadyExists):
-            pass  # the turn is over: another node took it, or the tick has run before
+        except TurnTaken:
+            return False
+        except ExecutionAlreadyExists:
+            pass  # the tick has run before
         except FlowServerError as error:
-            await self._refuse(decided, error)
+            return await self._refuse(decided, error)
         return True
 
-    async def _refuse(self, decided: Decided, error: FlowServerError) -> None:
+    async def _refuse(self, decided: Decided, error: FlowServerError) -> bool:
         schedule, start = decided.turn.undecided, decided.turn.start
         assert start is not None
         log.warning("schedule %s of flow %s could not start: %s", schedule.name, schedule.flow_name, error.message)
         message = error.message[:REFUSAL_CHARACTERS_MAX]
         refusal = Refusal(self._clock.now_ms(), start.action.at, error.code, message, start.action.kind)
-        await self._save([refused(schedule, start.action, decided.timing, refusal)])
+        return bool(await self._save([refused(schedule, start.action, decided.timing, refusal)]))
 
     async def _stop(self, execution_id: str) -> None:
         stop = Stop(STOP_ERROR, "the schedule's overlap policy stops it for the next execution")

@@ -80,6 +80,14 @@ def save_turns(connection: Connection, changed: Sequence[Schedule]) -> int:
     return execute_many(connection, _SAVE, [_turn_row(each) for each in changed])
 
 
+def save_current_turns(connection: Connection, changed: Sequence[Schedule]) -> set[str]:
+    """As `save_turns`, but leaves out the schedules that have changed meanwhile; returns the ids of those it saved."""
+    versions = hold_versions(connection, [each.schedule_id for each in changed])
+    current = [each for each in changed if versions.get(each.schedule_id) == each.version]
+    save_turns(connection, current)
+    return {each.schedule_id for each in current}
+
+
 def put_off_damaged(connection: Connection, schedule_ids: Collection[str], until_ms: int) -> None:
     """Look at damaged rows again then."""
     statement = update(schedules).where(_LISTED).values(wake_at=until_ms)

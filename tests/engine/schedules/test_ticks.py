@@ -1,5 +1,8 @@
 """Ticks: each starts one execution, in the transaction that advances the schedule."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, insert, select, update
@@ -120,6 +123,49 @@ async def test_an_overlap_policy_stops_the_running_execution(taker: TurnTaker, o
     await taker.turns()
     second = await taker.node.operations.executions.describe("f", "s-20260101T000200Z")
     assert second.status is Status.RUNNING
+
+
+@pytest.mark.parametrize("starts", [False, True], ids=["a turn that buffers", "a turn that also starts"])
+async def test_a_turn_that_was_not_committed_stops_nothing(
+    taker: TurnTaker, monkeypatch: pytest.MonkeyPatch, starts: bool
+) -> None:
+    """A user changes the overlap policy after the loop has read the schedule and before it saves the turn."""
+    await taker.create(NEVER_ENDS, overlap=Overlap.TERMINATE_OTHER)
+    await taker.turns(after_seconds=60)
+    if starts:
+        await taker.node.operations.schedules.trigger("f", "s", Overlap.TERMINATE_OTHER)
+        await taker.node.operations.schedules.trigger("f", "s", Overlap.ALLOW_ALL)
+    taker.clock.advance(seconds=60)
+    look, changes = taker.loop._aside, [ScheduleChange(overlap=Overlap.SKIP)]
+
+    async def look_and_change(work: Callable[[], Any]) -> Any:
+        found = await look(work)
+        if changes:
+            assert [(bool(each.turn.stops), each.turn.start is not None) for each in found[0]] == [(True, starts)]
+            await taker.node.operations.schedules.update("f", "s", changes.pop())
+        return found
+
+    monkeypatch.setattr(taker.loop, "_aside", look_and_change)
+    await taker.loop.handle_due()
+    first = await taker.node.operations.executions.describe("f", "s-20260101T000100Z")
+    assert first.status is Status.RUNNING
+    memory = (await taker.schedule()).memory
+    assert (memory.started, memory.buffered) == (1, ())
+
+
+async def test_a_stop_that_a_crash_lost_follows_from_the_row(taker: TurnTaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    await taker.create(NEVER_ENDS, overlap=Overlap.TERMINATE_OTHER)
+    await taker.turns(after_seconds=60)
+
+    async def lose(execution_id: str) -> None: ...
+
+    with monkeypatch.context() as crash:
+        crash.setattr(taker.loop, "_stop", lose)
+        await taker.turns(after_seconds=60)
+    assert (await taker.schedule()).memory.buffered
+    await taker.turns(after_seconds=30)
+    stopped = await taker.node.end_of("f", "s-20260101T000100Z")
+    assert stopped.error == "Schedule.Overlap"
 
 
 async def test_a_failure_pauses_at_once(taker: TurnTaker) -> None:

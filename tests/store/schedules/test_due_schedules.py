@@ -14,6 +14,7 @@ from flowserver.store.schedules.due_schedules import (
     overdue_schedules,
     put_off_damaged,
     read_schedules,
+    save_current_turns,
     save_turns,
 )
 from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule, insert_schedule, list_schedules, row_of
@@ -90,6 +91,19 @@ def test_a_turn_is_saved_at_its_version_only(database: Database) -> None:
         assert save_turns(connection, [after]) == 0
     with database.read() as connection:
         assert find_schedule(connection, "f", "s") == replace(after, version=1)
+
+
+def test_the_turns_that_are_saved_are_named(database: Database) -> None:
+    keep(database, schedule("current", 10), schedule("changed", 10))
+    changed = replace(schedule("changed", 10), note="by a user")
+    turns = [replace(schedule(name, 10), wake_at=70) for name in ("current", "changed", "deleted")]
+    with database.write() as connection:
+        assert save_turns(connection, [changed]) == 1
+        assert save_current_turns(connection, turns) == {"f/current"}
+        assert save_current_turns(connection, turns) == set()
+    with database.read() as connection:
+        assert find_schedule(connection, "f", "current") == replace(turns[0], version=1)
+        assert find_schedule(connection, "f", "changed") == replace(changed, version=1)
 
 
 def test_damaged_rows_are_reported_and_postponed(database: Database) -> None:
