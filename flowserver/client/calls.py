@@ -19,6 +19,7 @@ from flowserver.client.exchanges import (
     json_content,
 )
 from flowserver.client.listings import Listing, given
+from flowserver.client.lost_starts import is_of_this_call
 from flowserver.client.paths import function_path, path_of
 from flowserver.client.results import (
     Event,
@@ -93,8 +94,12 @@ def start(
     """Start an execution; with `wait_seconds` the reply comes when it has ended or that time is over.
 
     `qualifier` is a published version, such as `3`, or an alias.
-    Without a name it gets a random one, made here, so that the request can be repeated when its answer is lost.
+    Without a name it gets a random one, made here, so that the request can be repeated when its answer is lost. If the
+    first try has started an execution that has ended since, that is returned. Under a `name` of yours it counts as the
+    first try's if it has this input and qualifier, and has not begun before this call; that is known to some seconds,
+    because the server shows its time to the second. Otherwise raises Conflict, as for any name that is taken.
     """
+    began = time.monotonic()
     chosen = name or _random_name()
     given_body = {"name": chosen, "input": input, "qualifier": qualifier}
     body = {key: value for key, value in given_body.items() if value is not None}
@@ -102,9 +107,14 @@ def start(
     try:
         return (yield from send(Execution, "POST", path, body, repeatable=True, wait=wait_seconds))
     except Conflict as error:
-        if name is not None or not error.was_repeated:
+        if not error.was_repeated:
             raise
-    return (yield from get_execution(flow, chosen))  # the first try did start it, and it has ended since
+        answer = yield Request(method="GET", path=path_of("flows", flow, "executions", chosen), repeatable=True)
+        found = typed(Execution, answer.document)
+        since = time.monotonic() - began
+        if name is None or is_of_this_call(found, answer, input=input, qualifier=qualifier, since_seconds=since):
+            return found  # the first try did start it, and it has ended since
+        raise
 
 
 def _random_name() -> str:

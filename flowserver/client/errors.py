@@ -46,7 +46,7 @@ class Refused(ClientError):
         self.diagnostics: list[dict[str, Any]] = problem.get("diagnostics") or []
         """All that was found, if a definition was refused."""
         self.was_repeated = False
-        """Whether an earlier try got no answer: what prevents the request may be its own effect."""
+        """Whether an earlier try was sent and got no answer: what prevents the request may be its own effect."""
         named = f"{self.detail} ({self.code})" if self.detail and self.code else self.detail
         super().__init__(named or f"the server answered {status}")
 

@@ -95,20 +95,20 @@ def _sent(request: Request, retries: int) -> Conversation[Answer]:
     What failed is repeated up to `retries` times: if it never left, if the server was too busy to look at it, or if
     it may safely happen twice. A `Retry-After` is waited for.
     """
-    failures = 0
+    failures, was_lost = 0, False
     while True:
         try:
             answer = yield request
         except Unreachable as error:
             if failures == retries or (error.was_sent and not request.repeatable):
                 raise
-            wanted = 0.0
+            wanted, was_lost = 0.0, was_lost or error.was_sent
         else:
             if answer.status < 300:
                 return answer
             if failures == retries or not _may_help(request, answer):
-                raise _refused(answer, failures)
-            wanted = _retry_after(answer)
+                raise _refused(answer, was_lost)
+            wanted, was_lost = _retry_after(answer), was_lost or answer.status != THROTTLED
         yield Pause(min(max(wanted, backoff_seconds(failures)), PAUSE_SECONDS_MAX))
         failures += 1
 
@@ -117,13 +117,13 @@ def _may_help(request: Request, answer: Answer) -> bool:
     return answer.status == THROTTLED or (answer.status in UNAVAILABLE and request.repeatable)
 
 
-def _refused(answer: Answer, failures: int) -> Refused:
+def _refused(answer: Answer, was_lost: bool) -> Refused:
     try:
         problem = answer.document
     except Unreachable:
         problem = None
     error = refusal(answer.status, problem if isinstance(problem, dict) else {})
-    error.was_repeated = failures > 0
+    error.was_repeated = was_lost
     return error
 
 

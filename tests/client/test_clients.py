@@ -208,9 +208,39 @@ def test_a_start_whose_answer_is_lost_is_repeated_under_the_same_name(answering,
         assert client.start("f", {"n": 1}).name == "e"
     assert asked[0][3] == asked[1][3]
     assert [each[0] for each in asked] == ["POST", "POST", "GET"]
-    url, asked = answering(None, taken)
+    url, asked = answering(None, taken, (200, {}, RUNNING))
     with Client(url) as client, pytest.raises(Conflict):
-        client.start("f", name="mine")  # whether the first try started it is unknown
+        client.start("f", name="e")  # it began long before
+
+
+@pytest.fixture
+def losing_start(client, monkeypatch):
+    """Starts an execution; the answer to the first request is lost, and the execution ends before the second."""
+    send = client._http.request
+
+    def start(name, *arguments, **options):
+        def lose(**sent):
+            monkeypatch.setattr(client._http, "request", send)
+            send(**sent)
+            assert client.wait("named", name).ended
+            raise httpx.ReadError("reset")
+
+        monkeypatch.setattr(client._http, "request", lose)
+        monkeypatch.setattr("time.sleep", lambda _: None)
+        return client.start("named", *arguments, name=name, **options)
+
+    return start
+
+
+def test_a_start_whose_answer_is_lost_returns_what_it_has_started_under_a_name(client, losing_start):
+    """Though that has ended; not what another call has started, with another input, or before."""
+    client.put_flow("named", GREET)
+    started = losing_start("order-1", {"n": 2**70, "m": [1, {}]})
+    assert (started.name, started.succeeded, started.output) == ("order-1", True, {"g": 2**70})
+    client.start("named", {"n": 1}, name="order-2", wait_seconds=5)
+    for other in ({"n": 2}, {"n": 1.0}, {"n": True}, None):
+        with pytest.raises(Conflict):
+            losing_start("order-2", other)
 
 
 def test_events_continue_where_the_connection_broke(answering, no_pauses):
