@@ -1,4 +1,6 @@
-"""What is doubtful about a schedule: flows, versions and aliases that do not exist, since they may come later."""
+"""What is doubtful about a schedule: flows, versions and aliases that do not exist, since they may come later, and an
+expression or a time zone that the server knew once and cannot read any more.
+"""
 
 from dataclasses import dataclass
 
@@ -14,11 +16,13 @@ from flowserver.store.versions.versions import find_version
 
 @dataclass(frozen=True, slots=True)
 class ScheduleWarning:
-    """One finding: `unknown-flow` or `unknown-qualifier`, what it says, and what is missing."""
+    """One finding: `unknown-flow`, `unknown-qualifier` or `unreadable-timing`, what it says, and what is missing, if
+    that is something of the server.
+    """
 
     id: str
     message: str
-    target: Target
+    target: Target | None = None
 
 
 def unknown_flow(flow_name: str) -> ScheduleWarning:
@@ -42,3 +46,8 @@ def unknown_qualifier(connection: Connection, schedule: Schedule) -> ScheduleWar
     target = Target("version" if is_version(qualifier) else "alias", f"{schedule.flow_name}/{qualifier}")
     message = f"{no_version(schedule.flow_name, qualifier)} yet: starts are refused"
     return ScheduleWarning("unknown-qualifier", message, target)
+
+
+def unreadable_timing(mistakes: str) -> ScheduleWarning:
+    """The expression or the time zone cannot be read; `mistakes` names the fields."""
+    return ScheduleWarning("unreadable-timing", f"{mistakes}; the schedule starts nothing until this is changed")

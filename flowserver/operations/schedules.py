@@ -9,10 +9,15 @@ from uuid import uuid4
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from flowserver.base.errors import InvalidArgument, ResourceThrottled, ScheduleAlreadyExists, ScheduleNotExists
+from flowserver.base.errors import (
+    InternalServerError,
+    InvalidArgument,
+    ResourceThrottled,
+    ScheduleAlreadyExists,
+    ScheduleNotExists,
+)
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.engine.schedules.timing_cache import timing_of
 from flowserver.machine.schedules.counting import count_instants
 from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.state import RECENT_MAX, Action, Backfill, Kind, Memory, Overlap, Schedule
@@ -21,10 +26,11 @@ from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
-from flowserver.operations.schedule_targets import ScheduleWarning, unknown_flow, unknown_qualifier
+from flowserver.operations.schedule_targets import ScheduleWarning, unknown_flow, unknown_qualifier, unreadable_timing
 from flowserver.store.executions.lookups import find_statuses
 from flowserver.store.flows import find_flow
 from flowserver.store.schedules.rows import (
+    ScheduleDamaged,
     count_schedules,
     delete_schedule,
     find_schedule,
@@ -75,7 +81,7 @@ class ScheduleOperations:
 
         def write(connection: Connection) -> Schedule:
             flow = require_flow(connection, flow_name, lock=True)  # which is not deleted before this commits
-            found = find_schedule(connection, flow_name, name)
+            found = _find(connection, flow_name, name)
             if found is not None and found.schedule_id == schedule_id:
                 return found  # by a first try that was committed although its answer was lost
             if found is None:
@@ -128,7 +134,7 @@ class ScheduleOperations:
 
         def read(connection: Connection) -> ShownSchedule:
             flow = find_flow(connection, flow_name)
-            found = find_schedule(connection, flow_name, name)
+            found = _find(connection, flow_name, name)
             if flow is not None and found is None:
                 self._check_count(connection, flow_name)
             blank = _blank("", "" if flow is None else flow.flow_id, flow_name, name, now)
@@ -216,7 +222,7 @@ class ScheduleOperations:
         await self._engine.committer.write_once(write, by_caller=True)
 
     async def describe(self, flow_name: str, name: str) -> Schedule:
-        """The schedule; raises FlowNotExists, ScheduleNotExists."""
+        """The schedule; raises FlowNotExists, ScheduleNotExists, InternalServerError (the stored row is damaged)."""
         return await self._engine.reader.ask(partial(_require, flow_name=flow_name, name=name), by_caller=True)
 
     async def show(self, flow_name: str, name: str) -> ShownSchedule:
@@ -284,9 +290,14 @@ class ScheduleOperations:
         statuses = find_statuses(connection, [run.execution_id for run in schedule.memory.recent])
         doubtful = unknown_qualifier(connection, schedule)
         warnings = () if doubtful is None else (doubtful,)
+        try:
+            timing = checked_timing(schedule)
+        except InvalidArgument as error:  # a newer release of the time zones, or of this server, cannot read it
+            warnings = (unreadable_timing(error.message), *warnings)
+            return ShownSchedule(replace(schedule, next_at=None), [], statuses, warnings)
         if schedule.next_at is None:
             return ShownSchedule(schedule, [], statuses, warnings)
-        instants = next_instants(timing_of(schedule), schedule.next_at - 1, RECENT_MAX)
+        instants = next_instants(timing, schedule.next_at - 1, RECENT_MAX)
         left = schedule.actions_left
         return ShownSchedule(schedule, instants if left is None else instants[:left], statuses, warnings)
 
@@ -326,8 +337,16 @@ def _with_work(schedule: Schedule, memory: Memory, now_ms: int) -> Schedule:
     return replace(schedule, memory=memory, wake_at=now_ms)
 
 
+def _find(connection: Connection, flow_name: str, name: str, *, lock: bool = False) -> Schedule | None:
+    """As `find_schedule`, but a damaged row is an error of the server that callers understand."""
+    try:
+        return find_schedule(connection, flow_name, name, lock=lock)
+    except ScheduleDamaged as damaged:
+        raise InternalServerError(f"{damaged}; delete the schedule and create it again") from None
+
+
 def _require(connection: Connection, *, flow_name: str, name: str, lock: bool = False) -> Schedule:
-    schedule = find_schedule(connection, flow_name, name, lock=lock)
+    schedule = _find(connection, flow_name, name, lock=lock)
     if schedule is None:
         raise _missing(connection, flow_name, name)
     return schedule

@@ -2,7 +2,10 @@
 
 import httpx
 import pytest
+from sqlalchemy import update
 
+from flowserver.server import Application
+from flowserver.store.schema.schedule_tables import schedules
 from tests.api.rest.conftest import assert_problem
 
 ALL = "/v1/flows/etl/schedules"
@@ -159,3 +162,52 @@ async def test_a_dry_run_changes_nothing_and_needs_no_flow(client: httpx.AsyncCl
     assert kept.json()["warnings"] == tried.json()["warnings"]
     await client.put(f"{ONE}?dryRun=true", json={"cronExpression": "@every 5m"})
     assert (await client.get(ONE)).json() == kept.json()
+
+
+async def change_row(app: Application, **values: object) -> None:
+    await app.state.operations.schedules._engine.committer.write(
+        lambda connection: connection.execute(update(schedules).where(schedules.c.name == "nightly").values(values))
+    )
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_a_schedule_whose_time_zone_has_vanished_is_shown(
+    client: httpx.AsyncClient, app: Application, flow: None, enabled: bool
+) -> None:
+    """An update of the time zones may leave one out. The user sees what to change, in lists, too, and changes it."""
+    await client.put(f"{ALL}/other", json={"cronExpression": "@every 5m"})
+    await client.put(ONE, json={"cronExpression": "0 30 2 * * ?", "enabled": enabled})
+    await change_row(app, time_zone="Mars/Phobos")
+    shown = await client.get(ONE)
+    assert shown.status_code == 200
+    assert (shown.json()["timeZone"], shown.json()["nextTime"], shown.json()["nextTimes"]) == ("Mars/Phobos", None, [])
+    [warning] = shown.json()["warnings"]
+    assert (warning["id"], warning["target"]) == ("unreadable-timing", None)
+    assert warning["message"].startswith("TimeZone: 'Mars/Phobos' is not the name of a time zone")
+    for path in (ALL, "/v1/schedules"):
+        listed = (await client.get(path)).json()["schedules"]
+        assert [each["name"] for each in listed] == ["nightly", "other"]
+    changed = await client.patch(ONE, json={"timeZone": "UTC"})
+    assert (changed.status_code, changed.json()["warnings"]) == (200, [])
+    assert len(changed.json()["nextTimes"]) == (10 if enabled else 0)
+
+
+async def test_a_damaged_schedule_is_named_and_can_be_deleted(
+    client: httpx.AsyncClient, app: Application, flow: None
+) -> None:
+    fields = {"cronExpression": "@every 5m"}
+    await client.put(ONE, json=fields)
+    await change_row(app, overlap="Sometimes")
+    for answer in (
+        await client.get(ONE),
+        await client.put(ONE, json=fields),
+        await client.put(f"{ONE}?dryRun=true", json=fields),
+        await client.post(ALL, json={"name": "nightly", **fields}),
+        await client.post(f"{ONE}/pause"),
+    ):
+        detail = assert_problem(answer, 500, "InternalServerError")["detail"]
+        assert detail.startswith("schedule nightly of flow etl is damaged: ")
+        assert detail.endswith("; delete the schedule and create it again")
+    assert (await client.get(ALL)).json()["schedules"] == []
+    assert (await client.delete(ONE)).status_code == 204
+    assert (await client.put(ONE, json=fields)).status_code == 201

@@ -161,10 +161,10 @@ class ScheduleFinding(Resource):
 
     model_config = with_examples(_WARNING)
 
-    id: Annotated[str, Field(description="`unknown-qualifier`; in a dry run also `unknown-flow`.")]
+    id: Annotated[str, Field(description="`unknown-qualifier`, `unreadable-timing`; in a dry run also `unknown-flow`.")]
     severity: Annotated[str, Field(description="`warning`.")]
     message: str
-    target: Annotated[MissingTarget | None, Field(description="What does not exist yet.")]
+    target: Annotated[MissingTarget | None, Field(description="What does not exist yet; null for `unreadable-timing`.")]
 
     @classmethod
     def of(cls, found: ScheduleWarning) -> Self:
@@ -195,7 +195,10 @@ class Schedule(ScheduleSummary):
     last_refusal: Annotated[ScheduleRefusal | None, Field(description="null if the last start succeeded.")]
     warnings: Annotated[
         list[ScheduleFinding],
-        Field(description="What is doubtful: that the qualifier does not exist, so that its starts are refused."),
+        Field(
+            description="What is doubtful: that the qualifier does not exist, so that its starts are refused; or that "
+            "the server cannot read the expression or the time zone any more, so that it starts nothing."
+        ),
     ]
 
     @classmethod
