@@ -103,7 +103,7 @@ class AsyncClient:
         while nothing happens, every few seconds: an execution that the server parks has no event of it.
         """
         feed = Feed(flow, name, after, self._retries)
-        while not feed.ended:
+        while True:
             error: ClientError | None = None
             try:
                 async with self._http.stream(**arguments_of(feed.request())) as response:
@@ -115,13 +115,14 @@ class AsyncClient:
                                 yield event
                             if on_silence is not None and feed.is_silent(line):
                                 await on_silence()
+                        if feed.ended:
+                            return
                     else:
                         await response.aread()
                         error = refusal_of(response)
             except httpx.HTTPError as broken:
                 error = unreachable(self._url, broken)
-            if not feed.ended:
-                await asyncio.sleep(feed.broken(error))
+            await asyncio.sleep(feed.broken(error))
 
     start = _awaiting(calls.start)
     wait = _awaiting(calls.wait)

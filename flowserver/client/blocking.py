@@ -106,7 +106,7 @@ class Client:
         nothing happens, every few seconds: an execution that the server parks has no event of it.
         """
         feed = Feed(flow, name, after, self._retries)
-        while not feed.ended:
+        while True:
             error: ClientError | None = None
             try:
                 with self._http.stream(**arguments_of(feed.request())) as response:
@@ -117,13 +117,14 @@ class Client:
                             yield from feed.read(line)
                             if on_silence is not None and feed.is_silent(line):
                                 on_silence()
+                        if feed.ended:
+                            return
                     else:
                         response.read()
                         error = refusal_of(response)
             except httpx.HTTPError as broken:
                 error = unreachable(self._url, broken)
-            if not feed.ended:
-                time.sleep(feed.broken(error))
+            time.sleep(feed.broken(error))
 
     start = _calling(calls.start)
     wait = _calling(calls.wait)

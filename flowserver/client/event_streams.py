@@ -13,7 +13,7 @@ SILENCE_SECONDS: Final = 60.0
 """The server sends a comment every few seconds; a connection that is silent for so long is broken."""
 
 LAST: Final = frozenset(("ExecutionSucceeded", "ExecutionFailed", "ExecutionStopped", "ExecutionTimedOut"))
-"""Types of events after which an execution has no further ones."""
+"""Types of events with which an execution ends. Further ones follow if it is redriven."""
 
 
 class Feed:
@@ -29,12 +29,20 @@ class Feed:
         self._give_up_after = give_up_after
         self._failures = 0
         self._data: list[str] = []
-        self.ended = False
-        """Whether the execution's last event was read."""
+        self._is_end = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether this connection, if it ended in order, has brought all.
+
+        If it broke, a redrive may follow the end that was read: only a 204 says that nothing is left.
+        """
+        return self._is_end and not self._data
 
     def request(self) -> Request:
         """What to ask next."""
         self._data.clear()
+        self._is_end = False
         return Request(
             method="GET",
             path=self._path,
@@ -52,7 +60,7 @@ class Feed:
             self._data.clear()
             if event.event_id > self._after:
                 self._after, self._failures = event.event_id, 0
-                self.ended = event.type in LAST
+                self._is_end = event.type in LAST
                 yield event
 
     def is_silent(self, line: str) -> bool:

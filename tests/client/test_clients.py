@@ -264,6 +264,33 @@ def test_events_continue_where_the_connection_broke(answering, no_pauses):
     assert len(asked) == 3
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_events_of_a_redriven_execution_continue_where_the_connection_broke(answering, monkeypatch, is_async):
+    """Also right after a failure, which is not the end; a 204 says that nothing is left."""
+
+    def history(*types, first=1):
+        lines = b'data: {"eventId": %d, "type": "%s", "time": "t"}\n\n'
+        return b"".join(lines % (number, type.encode()) for number, type in enumerate(types, first))
+
+    monkeypatch.setattr("flowserver.client.event_streams.PAUSE_SECONDS_MAX", 0.0)
+    broken = {"Content-Length": "9999"}
+    url, asked = answering(
+        (200, broken, history("ExecutionStarted", "ExecutionFailed")),
+        (503, {}, b""),
+        (200, {}, b": ping\n\n"),
+        (200, broken, history("ExecutionRedriven", "ExecutionSucceeded", first=3)),
+        (204, {}, b""),
+    )
+    if is_async:
+        async with AsyncClient(url) as client:
+            events = [each async for each in client.events("f", "e")]
+    else:
+        with Client(url) as client:
+            events = list(client.events("f", "e"))
+    assert [each.event_id for each in events] == [1, 2, 3, 4]
+    assert [each[2]["last-event-id"] for each in asked] == ["0", "2", "2", "2", "4"]
+
+
 def test_another_program_answers(answering):
     for content in (b"<html>", b"[]", b'{"name": 1}'):
         url, _ = answering((200, {}, content))
