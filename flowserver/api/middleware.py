@@ -21,6 +21,7 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.concurrency.background_throttle import BACKGROUND
+from flowserver.concurrency.load_shedding import one_request
 
 FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 """How a fault is said, under the request's id, to clients of a protocol."""
@@ -111,6 +112,10 @@ class RequestFrame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with one_request():
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = str(uuid_utils.uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, scope, self)

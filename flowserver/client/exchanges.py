@@ -92,8 +92,8 @@ def with_retries(conversation: Conversation[T], retries: int) -> Conversation[T]
 def _sent(request: Request, retries: int) -> Conversation[Answer]:
     """The answer to a request, if it is a success. Raises ClientError.
 
-    What failed is repeated up to `retries` times: if it never left, if the server was too busy to look at it, or if
-    it may safely happen twice. A `Retry-After` is waited for.
+    What failed is repeated up to `retries` times: if it never left, if the server refused it before changing anything,
+    or if it may safely happen twice. A `Retry-After` is waited for.
     """
     failures, was_lost = 0, False
     while True:

@@ -24,6 +24,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.concurrency.futures import resolve
+from flowserver.concurrency.load_shedding import is_refused
 
 GROUP_MAX = 500
 """The weight of the changes in one transaction; a single change may weigh more."""
@@ -68,9 +69,10 @@ class Coalescer(Generic[K, A]):
     def add(self, change: K, *, by_caller: bool = False) -> asyncio.Future[A]:
         """Request a change; the future has its result, or raises its exception, once that is durable.
 
-        Raises ResourceThrottled at once when `by_caller` and `pending_max` changes wait for the writer.
+        Raises ResourceThrottled at once when `by_caller` and `pending_max` changes wait for the writer, unless the
+        caller's request has changed something before.
         """
-        if by_caller and len(self._waiting) >= self._pending_max:
+        if by_caller and is_refused(is_full=len(self._waiting) >= self._pending_max, is_change=True):
             raise ResourceThrottled
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((change, future))

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.concurrency.load_shedding import is_refused
 
 T = TypeVar("T")
 
@@ -27,10 +28,11 @@ class Threads:
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread; returns or raises what it does. Work that has begun outlives a cancelled caller.
 
-        Raises ResourceThrottled if `waiting_max` pieces of work wait already.
+        Raises ResourceThrottled if `waiting_max` pieces of work wait already, unless the present request has changed
+        something.
         """
         with self._counting:
-            if self._pending_max is not None and self._pending >= self._pending_max:
+            if self._pending_max is not None and is_refused(is_full=self._pending >= self._pending_max):
                 raise ResourceThrottled
             self._pending += 1
         future = self._executor.submit(work)

@@ -4,6 +4,7 @@ from typing import Literal, Protocol
 
 from sqlalchemy import Connection
 
+from flowserver.concurrency.load_shedding import apart_from_request
 from flowserver.engine.engine import Engine
 from flowserver.store.access_keys import (
     AccessKey,
@@ -59,4 +60,5 @@ class EngineKeys:
                 return True
             return bool(was_new) and nonce_expires_at(connection, access_key_id, nonce) == expires_at
 
-        return await self._engine.committer.write_once(change, by_caller=True)
+        with apart_from_request():
+            return await self._engine.committer.write_once(change, by_caller=True)

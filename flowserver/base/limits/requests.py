@@ -101,5 +101,5 @@ class RequestLimits:
         2_000,
         unit="messages",
         reason="work that waits for the writer, and reads that wait for the reader; beyond it callers get an error",
-        error="429 ResourceThrottled",
+        error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )

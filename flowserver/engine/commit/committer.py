@@ -1,8 +1,8 @@
 """The single writer: items that arrive while a commit runs become the next batch.
 
-Callers get their answers only after the commit. Requests of callers are bounded; a full queue refuses them with
-ResourceThrottled. The engine's own messages are always accepted; the work in progress limits their number.
-`fair_queue` has the order of the items.
+Callers get their answers only after the commit. Requests of callers are bounded: a full queue refuses those that have
+changed nothing yet with ResourceThrottled. The engine's own messages are always accepted; the work in progress limits
+their number. `fair_queue` has the order of the items.
 
 A batch that fails is taken apart, and each item is tried alone, so only an item at fault fails. An execution that the
 database cannot read or save is parked. If the database is away, all items fail. After an error that no item explains
@@ -25,6 +25,7 @@ from flowserver.base.errors import ResourceThrottled
 from flowserver.base.malloc_trim import give_back_memory
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.futures import resolve
+from flowserver.concurrency.load_shedding import is_refused
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.batch_items import ENDING, Envelope, Item, Receipt, ReceiptKind, Tried, Write
@@ -153,7 +154,8 @@ class Committer:
     def _put(self, item: Item, *, by_caller: bool) -> asyncio.Future[Any]:
         if self.has_crashed:
             raise WriterCrashed
-        if self._stopped or (by_caller and self._queue.requested >= self._context.limits.pending_messages_max):
+        is_full = self._queue.requested >= self._context.limits.pending_messages_max
+        if self._stopped or (by_caller and is_refused(is_full=is_full, is_change=True)):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
         self._queue.put((item, future), by_caller=by_caller)

@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.concurrency.futures import resolve
+from flowserver.concurrency.load_shedding import is_refused
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away, lost_connection
 
@@ -48,9 +49,9 @@ class Reader:
         """Run a query function of a few look-ups; returns what it returns, or raises what it raises.
 
         An exception that a future cannot hold, such as StopIteration, is raised as RuntimeError. Raises
-        ResourceThrottled at once if `by_caller` and `pending_messages_max` questions wait, or if the reader is closed.
+        ResourceThrottled at once if `pending_messages_max` wait and `by_caller` (`load_shedding`), or if it is closed.
         """
-        if self._is_closed or (by_caller and len(self._asked) >= self._limits.pending_messages_max):
+        if self._is_closed or (by_caller and is_refused(is_full=len(self._asked) >= self._limits.pending_messages_max)):
             raise ResourceThrottled
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._asked.append((question, future))

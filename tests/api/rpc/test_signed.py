@@ -185,6 +185,12 @@ async def test_one_of_several_concurrent_copies_is_served(keyed: Rpc, signer: Si
     assert sorted(response.status_code for response in responses) == [200, 400, 400, 400, 400]
 
 
+async def test_a_busy_server_refuses_signed_reads(keyed: Rpc, signer: Signer, keyed_app: Application) -> None:
+    """The nonce that is stored for each is no change that the caller asked for."""
+    keyed_app.state.engine.slow_reads._threads._pending_max = 0
+    fault(await keyed.http.post("/", data=signer.v1("POST", LIST)), 429, "ResourceThrottled")
+
+
 async def test_a_nonce_is_used_up_only_by_its_owner(keyed: Rpc, signer: Signer, clock: ManualClock) -> None:
     """Otherwise a caller who guesses nonces could lock others out."""
     liar = Signer(clock, ACCESS_KEY_ID, "wrong")
