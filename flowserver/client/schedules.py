@@ -31,15 +31,16 @@ def put_schedule(
     """Give a schedule these fields, whether it exists or not; what is absent stays as it is.
 
     `strict` refuses a qualifier that does not exist. With `dry_run` nothing changes, and the flow need not exist yet.
+    With a number of `remainingActions` the request is not repeated when its answer is lost: that would count anew.
     """
     given = {"dryRun": dry_run, "strict": strict}
     query = {option: True for option, is_given in given.items() if is_given}
-    return send(Schedule, "PUT", _path(flow, name), fields, query=query, repeatable=True)
+    return send(Schedule, "PUT", _path(flow, name), fields, query=query, repeatable=dry_run or _sets_no_count(fields))
 
 
 def update_schedule(flow: str, name: str, fields: dict[str, Any]) -> Conversation[Schedule]:
-    """Change these fields of a schedule."""
-    return send(Schedule, "PATCH", _path(flow, name), fields, repeatable=True)
+    """Change these fields of a schedule. Not repeated with a number of `remainingActions`, as `put_schedule`."""
+    return send(Schedule, "PATCH", _path(flow, name), fields, repeatable=_sets_no_count(fields))
 
 
 def delete_schedule(flow: str, name: str) -> Conversation[Nothing]:
@@ -76,3 +77,8 @@ def _path(flow: str, name: str, *rest: str) -> str:
 
 def _overlap(overlap: str | None) -> dict[str, str]:
     return {} if overlap is None else {"overlap": overlap}
+
+
+def _sets_no_count(fields: dict[str, Any]) -> bool:
+    """Whether the fields may be given twice; a number of starts that are left falls in between."""
+    return fields.get("remainingActions") is None

@@ -69,7 +69,7 @@ def answering():
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_POST = do_PUT = do_DELETE = do_GET
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
             def log_message(self, *_):
                 pass
@@ -199,6 +199,18 @@ def test_a_purge_is_not_repeated_so_messages_sent_after_it_stay(answering, no_pa
     with Client(url) as client, pytest.raises(ClientError):
         client.purge_queue("jobs")
     assert [each[1] for each in asked] == ["/v1/queues/jobs/purge"]
+
+
+def test_a_count_of_starts_is_not_set_twice(answering, no_pauses):
+    """A start between the two requests would not count."""
+    for change in (Client.put_schedule, Client.update_schedule):
+        url, asked = answering((503, {}, b"{}"))
+        with Client(url, retries=1) as client, pytest.raises(ServerFault):
+            change(client, "f", "once", {"remainingActions": 1})
+        assert len(asked) == 1
+        with Client(url, retries=1) as client, pytest.raises(ServerFault):
+            change(client, "f", "once", {"remainingActions": None})
+        assert len(asked) == 3
 
 
 def test_a_start_whose_answer_is_lost_is_repeated_under_the_same_name(answering, no_pauses):
