@@ -1,6 +1,7 @@
 """Calls about redrives: executions that ended without success go on where they failed."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Final
 
 from flowserver.client.calls import send
@@ -52,6 +53,7 @@ def redrive_many(
     started_to: str | None = None,
     name_prefix: str | None = None,
     error: str | None = None,
+    executions: Sequence[str] | None = None,
     from_step: str | None = None,
     definition: str = "same",
     next_token: str | None = None,
@@ -61,7 +63,7 @@ def redrive_many(
     """Redrive executions of a flow that match, the newest first: of the next `limit` ones, and up to a bound in bytes.
 
     Go on with the `next_token` of the answer until it is None. With `waiting_for_redrive` those that wait for it, else
-    those that ended with `status`: `Failed`, `Stopped` or `TimedOut`.
+    those that ended with `status`: `Failed`, `Stopped` or `TimedOut`. `executions` are up to 100 names: of these only.
 
     The request is repeated when its answer is lost. A token, made here or given, prevents that the repeat redrives what
     the first try has redriven; the answer has those of them that have failed again in `repeated`, and lacks those that
@@ -74,6 +76,7 @@ def redrive_many(
         "startedTo": started_to,
         "namePrefix": name_prefix,
         "error": error,
+        "executions": None if executions is None else list(executions),
         "nextToken": next_token,
         "limit": limit,
         "clientToken": client_token or uuid.uuid4().hex,

@@ -120,6 +120,30 @@ def test_those_that_match_are_redriven_by_the_server_some_with_each_request(flow
     assert refused.stderr.count("cannot be redriven: ") == 3
 
 
+def test_what_fails_after_the_question_is_not_redriven(flowserver, failed, monkeypatch):
+    """Nor is what another request has redriven meanwhile; that is said."""
+    flow, paths = failed
+
+    def confirm(question, _):
+        assert question == "Redrive 3 executions?"
+        for name in ("late0", "late1"):
+            assert flowserver("start", flow, "--name", name, "--wait", "-q").exit_code == 1
+        flowserver("executions", "redrive", paths[1], "--definition", str(version))
+        assert flowserver("watch", paths[1], "-q").exit_code == 0
+
+    monkeypatch.setattr("flowserver.cli.remote.redrives.confirm", confirm)
+    with Client(os.environ["FLOWSERVER_URL"]) as client:
+        broken = client.get_flow(flow).definition
+        client.put_flow(flow, WHOLE)
+        version = client.publish_version(flow).version
+        client.put_flow(flow, broken)
+    done = flowserver("executions", "redrive", "--flow", flow, "--definition", str(version))
+    assert sorted(done.stdout.splitlines()) == [f"redriven {paths[0]}", f"redriven {paths[2]}"]
+    assert done.stderr == "1 of 3 did not match any more.\n"
+    listed = flowserver("executions", "list", "--flow", flow, "--status", "failed", "-o", "name").stdout
+    assert sorted(listed.split()) == [f"{flow}/late0", f"{flow}/late1"]
+
+
 def test_what_failed_is_found_by_its_end(flowserver, failed):
     """`--since` looks at the start."""
     flow, paths = failed

@@ -4,12 +4,11 @@ from typing import Annotated
 
 from fastapi import Path
 
-from flowserver.api.rest.models.shared_types import NAME_PATTERN
+from flowserver.api.rest.models.shared_types import EXECUTION_PATTERN, NAME_PATTERN
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.names import QUEUE_NAME_CHARACTERS_MAX
 
-EXECUTION_PATTERN = r"^[A-Za-z0-9_:-]{1,165}$"
 """Executions that schedules and flows start have longer names than people may choose."""
 
 SERVICE_PATTERN = r"^(-|[A-Za-z_][A-Za-z0-9_-]{0,127}(\.[A-Za-z0-9_-]{1,128})?)$"

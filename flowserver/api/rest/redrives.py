@@ -77,6 +77,7 @@ async def redrive_executions(
         started_from=instant_of("startedFrom", redrive.started_from),
         started_to=instant_of("startedTo", redrive.started_to),
         name_prefix=redrive.name_prefix,
+        names=redrive.executions,
     )
     done = await operations.redrives.redrive_many(
         flow,

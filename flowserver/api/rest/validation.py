@@ -7,13 +7,13 @@ from pydantic import ValidationError
 
 from flowserver.api.rest.models.shared_types import (
     DEFINITION_CHOICE_PATTERN,
+    EXECUTION_PATTERN,
     NAME_PATTERN,
     QUALIFIER_PATTERN,
     TOKEN_PATTERN,
     RequestBody,
 )
 from flowserver.api.rest.parameters import (
-    EXECUTION_PATTERN,
     INVOCATION_PATTERN,
     QUEUE_PATTERN,
     SERVICE_PATTERN,

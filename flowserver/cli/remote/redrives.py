@@ -30,6 +30,7 @@ from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.redrive_plans import shown_plan, steps_after
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
+from flowserver.client.redrives import LOOKED_AT
 from flowserver.client.results import ManyRedriven
 
 STEPS_MAX: Final = 1_000
@@ -106,47 +107,61 @@ def redrive_executions(
     if executions or new_input is not None:
         change_all(session, chosen, lambda *each: session.client.redrive(*each, **how, input=new_input), "redriven")
     else:
-        conditions = {name: which[name] for name in ("started_from", "started_to", "name_prefix")}
-        conditions |= {"waiting_for_redrive": True} if waiting else {"status": which["status"]}
-        _redrive_matching(session, chosen, {**conditions, **how, "error": error})
+        still: dict[str, Any] = {"waiting_for_redrive": True} if waiting else {"status": which["status"]}
+        _redrive_matching(session, chosen, {**still, **how, "error": error})
 
 
 def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted: dict[str, Any]) -> None:
-    """Redrive what matches in the flows of what was found, some with each request, and print them after each.
+    """Redrive what was found and still matches, some with each request, and print them after each.
 
-    Raises CommandFailed in the end if the server has refused one.
+    What has come to match since is left alone, because it was not confirmed. Raises CommandFailed in the end if the
+    server has refused one.
     """
     done: list[str] = []
     refused: list[str] = []
     is_document = session.output in ("json", "yaml")
     try:
-        for flow in dict.fromkeys(flow for flow, _ in found):
-            for answer in _pages(session, flow, wanted):
-                # Also what the first try of a request did whose answer was lost.
-                paths = [f"{flow}/{name}" for name in (*answer.executions, *answer.repeated)]
-                done += paths
-                refused += [each.reason for each in answer.refused]
-                if not is_document:
-                    show_names(paths if session.output == "name" else [f"redriven {path}" for path in paths])
-                if answer.next_token is not None:
-                    session.note(f"{len(done)} of {len(found)} redriven")
+        for answer, flow, goes_on in _answers(session, found, wanted):
+            # Also what the first try of a request did whose answer was lost.
+            paths = [f"{flow}/{name}" for name in (*answer.executions, *answer.repeated)]
+            done += paths
+            refused += [each.reason for each in answer.refused]
+            if not is_document:
+                show_names(paths if session.output == "name" else [f"redriven {path}" for path in paths])
+            if goes_on:
+                session.note(f"{len(done)} of {len(found)} redriven")
     finally:
         if is_document:
             show_document(session.output, [{"name": path, "change": "redriven"} for path in done])
+    if gone := len(found) - len(done) - len(refused):
+        session.note(f"{gone} of {len(found)} did not match any more.")
     for reason in refused[:-1]:
         typer.echo(printable(f"flowserver: {reason}"), err=True)
     if refused:
         raise CommandFailed(refused[-1], ExitCode.CONFLICT)
 
 
-def _pages(session: Session, flow: str, wanted: dict[str, Any]) -> Iterator[ManyRedriven]:
-    """The answers to one request after the other, all with one token."""
+def _answers(
+    session: Session, found: Sequence[tuple[str, str]], wanted: dict[str, Any]
+) -> Iterator[tuple[ManyRedriven, str, bool]]:
+    """The answers to one request after the other, all with one token: with the flow, and whether there is another."""
     wanted = {**wanted, "client_token": uuid.uuid4().hex}
-    answer = session.client.redrive_many(session.flow(flow), **wanted)
-    yield answer
-    while answer.next_token is not None:
-        answer = session.client.redrive_many(flow, **wanted, next_token=answer.next_token)
-        yield answer
+    flows: dict[str, list[str]] = {}
+    for flow, name in found:
+        flows.setdefault(flow, []).append(name)
+    parts = [
+        (flow, names[start : start + LOOKED_AT])
+        for flow, names in flows.items()
+        for start in range(0, len(names), LOOKED_AT)
+    ]
+    for number, (flow, part) in enumerate(parts, 1):
+        token = None
+        while True:
+            answer = session.client.redrive_many(session.flow(flow), **wanted, executions=part, next_token=token)
+            token = answer.next_token
+            yield answer, flow, token is not None or number < len(parts)
+            if token is None:
+                break
 
 
 def _check_step(session: Session, flow: str, name: str, step: str, definition: str) -> None:

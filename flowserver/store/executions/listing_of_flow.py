@@ -44,6 +44,8 @@ class ExecutionFilter:
     started_from: int | None = None
     started_to: int | None = None
     name_prefix: str | None = None
+    names: Sequence[str] | None = None
+    """Only these, for `list_executions`: at most `executions_page_max`, so that each is looked for by its name."""
     parked: bool | None = None
     waiting_for_redrive: bool = False
     """Only those of which steps have failed and wait for a redrive."""
@@ -132,6 +134,10 @@ def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> 
     status = [] if wanted.status is None else [header.status == str(wanted.status)]
     runs = qualified(wanted.qualifier)
     prefix = wanted.name_prefix
+    if wanted.names is not None:
+        begins = [] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix]
+        these = select(other.c.execution_id).where(other.c.flow_id == flow_id, other.c.name.in_(wanted.names))
+        return [_Search([header.execution_id.in_(these), *status, *parked, *unparked, *waiting, *runs, *begins])]
     if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
         return [_Search([header.execution_id.in_(named), *status, *parked, *unparked, *waiting, *runs])]
     # Not LIKE, which ignores case on SQLite, and not a range, for which a planner would choose an index by name.

@@ -117,6 +117,26 @@ async def test_many_in_pages(client: httpx.AsyncClient) -> None:
     assert_problem(refused, 400, "InvalidArgument")
 
 
+async def test_only_those_that_are_named(client: httpx.AsyncClient) -> None:
+    """If they match the other conditions, too; in pages."""
+    await client.put("/v1/flows/parcel", json={"definition": WAIT})
+    for number in range(5):
+        await client.post("/v1/flows/parcel/executions", json={"name": f"e{number}"})
+        error = "Enough" if number else "Other"
+        await client.post(f"/v1/flows/parcel/executions/e{number}/stop", json={"error": error})
+    wanted = {"status": "Stopped", "error": "Enough", "executions": ["e0", "e1", "e2", "e3", "none"], "limit": 2}
+    done: list[str] = []
+    token = None
+    while not done or token is not None:
+        page = (await client.post("/v1/flows/parcel/redrive", json=wanted | {"nextToken": token})).json()
+        done += page["executions"]
+        token = page["nextToken"]
+    assert sorted(done) == ["e1", "e2", "e3"]
+    for names in ([], ["a/b"], ["e"] * 101):
+        refused = await client.post("/v1/flows/parcel/redrive", json={"executions": names})
+        assert_problem(refused, 400, "InvalidArgument")
+
+
 async def test_a_repeated_request_leaves_alone_what_it_has_redriven(client: httpx.AsyncClient) -> None:
     """Also what has failed again since; another token redrives it."""
     body = {"clientToken": "t"}

@@ -97,6 +97,8 @@ def test_a_page_with_an_invalid_start_is_empty(listed: Database, unknown: str) -
         (ExecutionFilter(name_prefix="a"), ["ab", "a", "a_b"]),
         (ExecutionFilter(name_prefix="b"), ["b"]),
         (ExecutionFilter(name_prefix="A"), []),
+        (ExecutionFilter(names=["a", "b", "none"]), ["a", "b"]),
+        (ExecutionFilter(names=["a", "ab", "b"], name_prefix="a", status=Status.FAILED), ["a"]),
         (ExecutionFilter(name_prefix="a_"), ["a_b"]),
         (ExecutionFilter(name_prefix="%"), []),
         (ExecutionFilter(name_prefix="a", status=Status.FAILED, started_to=10), ["a"]),
@@ -254,6 +256,7 @@ INDEXES = {
     "a status": (ExecutionFilter(status=Status.FAILED, started_from=5, started_to=9), "ix_executions_flow_id_status"),
     "parked": (ExecutionFilter(parked=True, started_to=9), "ix_executions_parked"),
     "few names": (ExecutionFilter(name_prefix="a", status=Status.FAILED), "uq_executions_flow_id_name"),
+    "names": (ExecutionFilter(names=["a", "b"], status=Status.FAILED), "uq_executions_flow_id_name"),
 }
 
 

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 from flowserver.api.rest.models.executions import Document
 from flowserver.api.rest.models.shared_types import (
     DEFINITION_CHOICE_PATTERN,
+    EXECUTION_PATTERN,
     LIMITS,
     TOKEN_PATTERN,
     NextToken,
@@ -162,6 +163,14 @@ class RedriveMany(RequestBody):
         str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")
     ] = None
     error: Annotated[str | None, Field(description="Only executions that ended with this error.")] = None
+    executions: Annotated[
+        list[Annotated[str, Field(pattern=EXECUTION_PATTERN)]] | None,
+        Field(
+            min_length=1,
+            max_length=LIMITS.executions_page_max,
+            description="Only executions with these names, such as those of a listing that a person has confirmed.",
+        ),
+    ] = None
     definition: DefinitionChoice = "same"
     from_: Annotated[FromStep, Field(alias="from")] = None
     client_token: Annotated[
