@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from typer import Context
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -134,3 +135,33 @@ def test_a_command_loads_only_what_it_needs(words, exit_code, unloaded):
     )
     assert done.returncode == exit_code, done.stderr
     assert set(done.stdout.partition("LOADED ")[2].split()) & unloaded == set()
+
+
+def _words_of(parameter):
+    """The values of a parameter that are fixed words, as its type or its help lists them."""
+    kind = parameter.type_descriptor
+    if kind.is_choice:
+        return [str(each) for each in kind.choices]
+    words = (parameter.metavar or "").strip("[]").split("|")
+    return [each for each in words if len(words) > 1 and each.isalpha() and each.islower()]
+
+
+def _fixed_words():
+    for command in (get_command(app), *map(_loaded, COMMANDS)):
+        for parameter in command.params:
+            yield from ((command, parameter, word) for word in _words_of(parameter))
+
+
+def _loaded(names):
+    command = get_command(app)
+    for name in names:
+        command = command.commands[name]
+    return command
+
+
+def test_every_fixed_word_of_an_option_is_completed():
+    words = list(_fixed_words())
+    assert {"failed", "running", "current", "yaml", "BufferAll", "TaskFailed", "warning"} <= {each[2] for each in words}
+    for command, parameter, word in words:
+        found = parameter.shell_complete(Context(command), word[:1])
+        assert word in [each.value for each in found], (command.name, parameter.opts)

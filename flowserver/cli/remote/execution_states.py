@@ -33,7 +33,11 @@ def _status(text: str | None) -> str | None:
 OfStatus = Annotated[
     str | None,
     typer.Option(
-        "--status", metavar=f"[{'|'.join(STATUSES)}]", callback=_status, help="Only executions in this state."
+        "--status",
+        metavar=f"[{'|'.join(STATUSES)}]",
+        callback=_status,
+        autocompletion=lambda: list(STATUSES),
+        help="Only executions in this state.",
     ),
 ]
 

@@ -50,6 +50,7 @@ Definition = Annotated[
     typer.Option(
         "--definition",
         metavar="same|current|VERSION",
+        autocompletion=lambda: ["same", "current"],
         help="The definition to continue with: its own, the flow's current one, or a published version.",
     ),
 ]
