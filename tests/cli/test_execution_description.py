@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from flowserver.cli.remote.execution_description import described
+from flowserver.cli.remote.execution_description import described, shown_error
 from flowserver.cli.remote.execution_states import state_of
 from flowserver.client.results import CurrentStep, Execution, Step
 
@@ -75,3 +75,10 @@ def test_a_step_that_has_succeeded_shows_no_error_and_the_time_of_its_last_run()
     step = Step("ship", "Succeeded", EARLIER, last, began, attempts=1, redrives=1, error="Busy")
     (line,) = [line for line in _described(count=0, steps=(step,)).splitlines() if "ship" in line]
     assert line.split() == ["ship", "Succeeded", "2.0", "s", "1", "redrive"]
+
+
+def test_lists_show_the_cause_of_an_error_without_a_name() -> None:
+    stopped = Execution("order", "e", "Stopped", EARLIER, error="", cause="the customer left")
+    assert shown_error(stopped) == "the customer left"
+    failed = replace(stopped, error="ValueError", cause='{"errorMessage": "card expired", "stackTrace": []}')
+    assert shown_error(failed) == "ValueError: card expired"

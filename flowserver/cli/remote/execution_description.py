@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from flowserver.base.folded_paths import folded
 from flowserver.cli.printable import json_text
+from flowserver.cli.remote.error_lines import error_text
 from flowserver.cli.remote.execution_states import state_of, with_waits
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted, redriven
@@ -139,5 +140,5 @@ def _notes(step: Step) -> str:
 def shown_error(execution: Execution) -> str:
     """The error of an execution in one line, as lists show it."""
     if execution.parked_error is not None:
-        return one_line(execution.parked_error, 80)
-    return one_line(f"{execution.error}: {execution.cause}" if execution.cause else execution.error or "", 80)
+        return one_line(execution.parked_error, ERROR_CHARACTERS_MAX)
+    return one_line(error_text(execution.error, execution.cause), ERROR_CHARACTERS_MAX)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from flowserver.cli.remote.error_lines import error_text
 from flowserver.client.event_streams import LAST
 from flowserver.client.results import Event
 from flowserver.machine.step_summary import Iterations, StepStatus
@@ -156,5 +157,4 @@ def _attempts_max(attempts: int, retry: dict[str, Any]) -> int:
 
 
 def _error(event: Event) -> str:
-    error, cause = event.detail.get("error"), event.detail.get("cause")
-    return f"{error}: {cause}" if cause else str(error or "")
+    return error_text(event.detail.get("error"), event.detail.get("cause"))
