@@ -2,6 +2,7 @@
 is seen without a server.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -68,6 +69,23 @@ def hint(word: str, known: Iterable[str]) -> str:
     by_lower = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), list(by_lower), n=1)
     return f"; did you mean `{by_lower[near[0]]}`?" if near else ""
+
+
+def mistakes_in(detail: str, kind: str) -> list[tuple[str, str | None]]:
+    """The mistakes that a refusal of the server names, each with its field, spelt as in files; None if it names none.
+
+    The server joins those of several fields with semicolons, and begins some names in upper case.
+    """
+    fields = {spelt: each for each in FIELDS[kind] for spelt in (each, each[0].upper() + each[1:])}
+    of_field = re.compile(rf"`?({'|'.join(fields)})\b")
+    found: list[tuple[str, str | None]] = []
+    for part in re.split(rf"; (?=`?(?:{'|'.join(fields)})\b)", detail):
+        if named := of_field.match(part):
+            field = fields[named[1]]
+            found.append((f"{part[: named.start(1)]}{field}{part[named.end(1) :]}", field))
+        else:
+            found.append((part, None))
+    return found
 
 
 def overlap_of(given: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from flowserver.base.yaml_files import YamlFileInvalid, read_yaml
+from flowserver.base.yaml_files import YamlFile, YamlFileInvalid, read_yaml
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 
@@ -26,15 +26,15 @@ def yaml_text(document: Any) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
-def read_mapping(file: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; raises CommandFailed if it holds none."""
+def read_mapping(file: Path) -> YamlFile:
+    """A YAML file whose content is a mapping; raises CommandFailed if it holds none."""
     try:
-        content = read_yaml(file).content
+        found = read_yaml(file)
     except YamlFileInvalid as error:
         raise CommandFailed(str(error), ExitCode.USAGE) from None
-    if not isinstance(content, dict):
+    if not isinstance(found.content, dict):
         raise CommandFailed(f"{file} holds no mapping", ExitCode.USAGE)
-    return content
+    return found
 
 
 def step_names(definition: str) -> list[str]:

@@ -125,7 +125,7 @@ def test_schedules_are_applied(flowserver, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ("cronExpression: '0 0 25 * * ?'", "schedule/new/nightly: error[InvalidArgument]: CronExpression: "),
+        ("cronExpression: '0 0 25 * * ?'", "schedule/new/nightly: error[InvalidArgument]: cronExpression: "),
         ("cronExpression: '@every 5m', timeZone: Europe/Berlim", "schedule/new/nightly: error[InvalidArgument]: "),
         (
             "cronExpression: '@every 5m', overlap: Never",
@@ -145,19 +145,43 @@ def test_a_wrong_schedule_prevents_all(flowserver, tmp_path, fields, words):
     assert (tried.exit_code, tried.stdout, tried.stderr) == (1, "", refused.stderr)
     assert refused.exit_code == 1
     assert words in refused.stderr
-    assert "1 of 3 resources are refused; nothing is applied" in refused.stderr
+    assert "1 of 3 resources is refused; nothing is applied" in refused.stderr
     assert flowserver("flows", "get", "new").exit_code == 3
     assert flowserver("functions", "get", "new/f").exit_code == 3
 
 
-def test_all_mistakes_of_a_schedule_are_said_at_once(flowserver, tmp_path):
-    (tmp_path / "flows.d").mkdir()
-    fields = "cronExpression: '61 0 2 * * ?', timeZone: Europe/Berlim, overlap: Never"
-    (tmp_path / "flows.d" / "schedules.yaml").write_text(f"schedules: {{new/nightly: {{{fields}}}}}")
-    refused = flowserver("apply", tmp_path / "flows.d")
+def test_all_mistakes_of_schedules_are_said_at_once(flowserver, tmp_path):
+    place = tmp_path / "flows.d"
+    place.mkdir()
+    for name in ("new", "other"):
+        (place / f"{name}.yaml").write_text(PASS)
+    text = """\
+schedules:
+  new/nightly:
+    cronExpression: '61 0 2 * * ?'
+    timeZone: Europe/Berlim
+    overlap: Never
+  new/often:
+    cronExpression: '@every 5m'
+    catchUpSeconds: 1
+    remainingActions: -1
+"""
+    (place / "schedules.yaml").write_text(text)
+    refused = flowserver("apply", place)
     assert refused.exit_code == 1
-    for words in ("`overlap` must be", "TimeZone: 'Europe/Berlim' is not", "CronExpression: "):
-        assert words in refused.stderr
+    *findings, last = refused.stderr.splitlines()
+    found = [line.removeprefix(f"{place}/").replace(": error[InvalidArgument]", "") for line in findings]
+    assert [line[: len(begin)] for line, begin in zip(found, BEGINNINGS, strict=True)] == BEGINNINGS
+    assert last == "flowserver: 2 of 4 resources are refused; nothing is applied"
+
+
+BEGINNINGS = [
+    "schedules.yaml:5: schedule/new/nightly: `overlap` must be one of ",
+    "schedules.yaml:4: schedule/new/nightly: timeZone: 'Europe/Berlim' is not",
+    "schedules.yaml:3: schedule/new/nightly: cronExpression: seconds",
+    "schedules.yaml:8: schedule/new/often: `catchUpSeconds` must be",
+    "schedules.yaml:9: schedule/new/often: `remainingActions` must be",
+]
 
 
 def test_an_overlap_policy_may_be_written_as_the_option_has_it(flowserver, tmp_path):
@@ -185,7 +209,8 @@ def test_a_qualifier_that_does_not_exist_is_a_warning_which_strict_refuses(flows
     place.mkdir()
     (place / "aliased.yaml").write_text(PASS)
     (place / "schedules.yaml").write_text("schedules: {aliased/s: {cronExpression: '@every 5m', qualifier: nope}}")
-    warning = "schedule/aliased/s: warning[unknown-qualifier]: flow aliased has no alias nope yet: starts are refused\n"
+    said = "warning[unknown-qualifier]: flow aliased has no alias nope yet: starts are refused"
+    warning = f"{place}/schedules.yaml:1: schedule/aliased/s: {said}\n"
     assert flowserver("apply", place, "--dry-run").stderr.startswith(warning)
     for _ in range(2):  # before and after the schedule exists
         refused = flowserver("apply", place, "--strict")

@@ -59,7 +59,7 @@ def test_what_the_same_command_creates_is_not_missing(apply):
 def test_a_warning_in_one_of_several_files_prevents_all(apply, run, server):
     refused = apply({"strict-good": PASS, "strict-odd": UNREACHABLE}, "--strict")
     assert refused.exit_code == 1
-    assert "1 of 2 definitions are refused; nothing is applied" in refused.stderr
+    assert "1 of 2 definitions is refused; nothing is applied" in refused.stderr
     assert run("flows", "get", "strict-good", "--server", server.url).exit_code == 3
 
 
@@ -67,7 +67,7 @@ def test_a_flow_that_stays_missing_is_refused(apply):
     refused = apply({"lonely": PARENT.replace("strict-child", "no-such-flow"), "strict-other": PASS}, "--strict")
     assert refused.exit_code == 1
     assert "warning[unknown-flow]" in refused.stderr
-    assert "1 of 2 definitions are refused; nothing is applied" in refused.stderr
+    assert "1 of 2 definitions is refused; nothing is applied" in refused.stderr
 
 
 def test_what_has_not_changed_is_refused_too(apply):

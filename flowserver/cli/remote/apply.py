@@ -10,7 +10,7 @@ import typer
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.apply_checks import Targets, check, lacking, show_findings, targets_in
+from flowserver.cli.remote.apply_checks import Targets, check, lacking, require_none, show_findings, targets_in
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
@@ -121,7 +121,12 @@ def _check(session: Session, planned: Sequence[Planned], names: Targets, strict:
     checked = [each for each in planned if each.is_written or (strict and each.kind != "function")]
     is_single = len(checked) == 1 and checked[0].is_written and checked[0].kind == "flow"
     if dry_run or not is_single:
-        check(session, [each.resource for each in checked if each.resource is not None], names, strict, dry_run)
+        refused = check(session, _resources(checked), names, strict, dry_run)
+        require_none(refused, _resources(planned))
+
+
+def _resources(planned: Sequence[Planned]) -> list[Resource]:
+    return [each.resource for each in planned if each.resource is not None]
 
 
 def _plan(session: Session, resource: Resource) -> Planned:

@@ -10,6 +10,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.resources import FlowFile, Resource
 from flowserver.cli.remote.session import Session
+from flowserver.cli.resource_fields import mistakes_in
 from flowserver.client.errors import Invalid
 from flowserver.client.results import Json
 
@@ -19,23 +20,29 @@ Targets = Container[tuple[str, str]]
 """Flows and functions, by kind and name, as findings name what is missing."""
 
 
-def check(session: Session, checked: Sequence[Resource], names: Targets, strict: bool, aloud: bool) -> None:
-    """Raises CommandFailed, after all findings, if one of `checked` is invalid or, if strict, has a warning.
+def check(session: Session, checked: Sequence[Resource], names: Targets, strict: bool, aloud: bool) -> int:
+    """Show all findings; returns how many of `checked` are invalid or, if strict, have a warning.
 
     That a flow or function is missing which is among the `names` is no finding. Warnings that refuse nothing
     are shown if `aloud`; writing shows them too.
     """
-    refused = []
+    refused = 0
     for each in checked:
         findings = lacking(_found(session, each), names)
         is_refused = any(found["severity"] == "error" for found in findings) or (strict and bool(findings))
         if is_refused or aloud:
             show_findings(each, findings)
         if is_refused:
-            refused.append(each)
+            refused += 1
+    return refused
+
+
+def require_none(refused: int, wanted: Sequence[Resource]) -> None:
+    """Raises CommandFailed if some of the resources that the files describe are refused."""
     if refused:
-        what = "definitions" if all(isinstance(each, FlowFile) for each in checked) else "resources"
-        raise CommandFailed(f"{len(refused)} of {len(checked)} {what} are refused; {PREVENTED}")
+        what = "definition" if all(isinstance(each, FlowFile) for each in wanted) else "resource"
+        of = f" of {len(wanted)} {what}s" if len(wanted) > 1 else f" {what}"
+        raise CommandFailed(f"{refused}{of} {'is' if refused == 1 else 'are'} refused; {PREVENTED}")
 
 
 def lacking(findings: Iterable[Json], names: Targets) -> list[Json]:
@@ -67,11 +74,7 @@ def show_findings(resource: Resource, findings: Iterable[Json]) -> None:
     """Print findings, each with its place."""
     for finding in findings:
         hint = f" ({finding['hint']})" if finding.get("hint") else ""
-        if isinstance(resource, FlowFile):
-            place = f"{resource.file}:{finding['line']}:{finding['column']}"
-        else:
-            place = f"{resource.kind}/{resource.name}"
-        said = f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
+        said = f"{resource.place_of(finding)}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
         with unread_is_dropped():
             typer.echo(printable(said), err=True)
 
@@ -80,7 +83,10 @@ def _found(session: Session, resource: Resource) -> Sequence[Json]:
     try:
         return resource.check(session.client)
     except Invalid as error:
-        return [{"severity": "error", "id": error.code, "message": error.detail}]
+        return [
+            {"severity": "error", "id": error.code, "message": message, "field": field}
+            for message, field in mistakes_in(error.detail, resource.kind)
+        ]
 
 
 def _target_of(finding: Json) -> tuple[str, str] | None:

@@ -13,12 +13,13 @@ from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
-from flowserver.cli.resource_fields import overlap_mistake, overlap_of, unknown_fields
+from flowserver.cli.resource_fields import mistakes_in, overlap_mistake, overlap_of, unknown_fields
 from flowserver.cli.resource_files import FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.client.errors import Invalid, NotFound
 from flowserver.client.results import Json
 
 if TYPE_CHECKING:
+    from flowserver.base.yaml_files import YamlFile
     from flowserver.client import Client
 
 SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
@@ -54,6 +55,9 @@ class Resource(Protocol):
     def text(self) -> str:
         """What it shall be, to compare with what it is."""
 
+    def place_of(self, finding: Json) -> str:
+        """Where the files have what the finding is about, as messages begin."""
+
     def current(self, client: "Client") -> str | None:
         """What it is at the server, as such a text; None if the server has none of this name."""
 
@@ -67,6 +71,20 @@ class Resource(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a file has the entry of a resource."""
+
+    file: Path
+    lines: "YamlFile"
+    keys: tuple[str, str]
+
+    def of(self, finding: Json, kind: str) -> str:
+        """File, line and resource; the line is that of the finding's `field`, or else the entry's."""
+        keys = [*self.keys, *(each for each in [finding.get("field")] if each)]
+        return f"{self.file}:{self.lines.line_of(keys)}: {kind}/{self.keys[1]}"
+
+
 @dataclass(slots=True)
 class FlowFile:
     """A flow, named as its file."""
@@ -76,6 +94,10 @@ class FlowFile:
     file: Path
     kind: str = "flow"
     _seen: str | None = None
+
+    def place_of(self, finding: Json) -> str:
+        """File, line and column."""
+        return f"{self.file}:{finding['line']}:{finding['column']}"
 
     def current(self, client: "Client") -> str | None:
         """The definition that the server has."""
@@ -103,7 +125,12 @@ class SettingsEntry:
 
     name: str
     settings: Mapping[str, Any]
+    entry: Entry
     kind: str = "settings"
+
+    def place_of(self, finding: Json) -> str:
+        """File, line and name."""
+        return self.entry.of(finding, self.kind)
 
     @property
     def text(self) -> str:
@@ -140,7 +167,12 @@ class FunctionEntry:
 
     name: str
     registration: Mapping[str, Any]
+    entry: Entry
     kind: str = "function"
+
+    def place_of(self, finding: Json) -> str:
+        """File, line and name."""
+        return self.entry.of(finding, self.kind)
 
     @property
     def text(self) -> str:
@@ -182,7 +214,12 @@ class ScheduleEntry:
 
     name: str
     fields: Mapping[str, Any]
+    entry: Entry
     kind: str = "schedule"
+
+    def place_of(self, finding: Json) -> str:
+        """File, line and name."""
+        return self.entry.of(finding, self.kind)
 
     @property
     def text(self) -> str:
@@ -202,12 +239,14 @@ class ScheduleEntry:
         fields = dict(self.fields)
         mistakes: list[Json] = []
         if mistake := overlap_mistake(fields.get("overlap")):
-            mistakes.append(_error_of("InvalidArgument", mistake))
+            mistakes.append(_error_of("InvalidArgument", mistake, "overlap"))
             del fields["overlap"]
         try:
             found = client.put_schedule(*self._named, fields, dry_run=True).warnings
         except Invalid as error:
-            return [*mistakes, _error_of(error.code, error.detail)]
+            return mistakes + [
+                _error_of(error.code, text, field) for text, field in mistakes_in(error.detail, self.kind)
+            ]
         return mistakes + [{**each, "severity": "error"} if each["id"] == UNKNOWN_FLOW else each for each in found]
 
     def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:
@@ -250,7 +289,8 @@ def _resources(paths: Sequence[Path], hosted: Callable[[Path, Sequence[str]], No
 
 def _function_entries(file: Path, hosted: Callable[[Path, Sequence[str]], None]) -> Iterator[FunctionEntry]:
     """The functions that have a `url`; those with a handler are for the program that hosts them."""
-    entries = load(_YAML_FILE)(file).get("functions")
+    lines = load(_YAML_FILE)(file)
+    entries = lines.content.get("functions")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
     _require_known_fields(file, "function", entries)
@@ -265,13 +305,15 @@ def _function_entries(file: Path, hosted: Callable[[Path, Sequence[str]], None])
             continue
         headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
         own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
-        yield FunctionEntry(str(name), {**own, "headers": headers})
+        entry = Entry(file, lines, ("functions", str(name)))
+        yield FunctionEntry(str(name), {**own, "headers": headers}, entry)
     if with_handlers:
         hosted(file, with_handlers)
 
 
 def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
-    entries = load(_YAML_FILE)(file).get("flows")
+    lines = load(_YAML_FILE)(file)
+    entries = lines.content.get("flows")
     if not isinstance(entries, dict):
         reason = f"{file} lacks a mapping `flows` of flows to settings; a file of this name holds no definition"
         raise CommandFailed(reason, ExitCode.USAGE)
@@ -282,11 +324,12 @@ def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
             raise CommandFailed(f"{file}: {name}: a definition has a file of its own, {name}.yaml", ExitCode.USAGE)
     _require_known_fields(file, "settings", entries)
     for name, given in entries.items():
-        yield SettingsEntry(str(name), given)
+        yield SettingsEntry(str(name), given, Entry(file, lines, ("flows", str(name))))
 
 
 def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:
-    entries = load(_YAML_FILE)(file).get("schedules")
+    lines = load(_YAML_FILE)(file)
+    entries = lines.content.get("schedules")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `schedules` of flow/name to fields", ExitCode.USAGE)
     _require_known_fields(file, "schedule", entries)
@@ -294,7 +337,7 @@ def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:
         if not isinstance(given, dict) or "cronExpression" not in given or str(name).count("/") != 1:
             raise CommandFailed(f"{file}: {name} must be flow/name with a `cronExpression`", ExitCode.USAGE)
         overlap = {"overlap": overlap_of(given["overlap"])} if "overlap" in given else {}
-        yield ScheduleEntry(str(name), {**given, **overlap})
+        yield ScheduleEntry(str(name), {**given, **overlap}, Entry(file, lines, ("schedules", str(name))))
 
 
 def _require_known_fields(file: Path, kind: str, entries: Mapping[Any, Any]) -> None:
@@ -303,8 +346,8 @@ def _require_known_fields(file: Path, kind: str, entries: Mapping[Any, Any]) -> 
         raise CommandFailed("\nflowserver: ".join(mistakes), ExitCode.USAGE)
 
 
-def _error_of(id: str, message: str) -> Json:
-    return {"severity": "error", "id": id, "message": message}
+def _error_of(id: str, message: str, field: str | None) -> Json:
+    return {"severity": "error", "id": id, "message": message, "field": field}
 
 
 def _headers_from_env(file: Path, variables: Mapping[str, str]) -> dict[str, str]:
