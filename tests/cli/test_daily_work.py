@@ -119,6 +119,10 @@ def test_start_and_wait(flowserver, tmp_path):
     again = flowserver("start", "greet", "--name", "mine")
     assert again.exit_code == 5
     assert again.stderr.endswith("; how it ended: flowserver watch greet/mine\n")
+    flowserver("start", "waits", "--name", "mine")
+    other = flowserver("start", "waits", "--name", "mine", "--input", '{"n": 1}')
+    assert other.exit_code == 5
+    assert other.stderr.endswith("; see how it goes on: flowserver watch waits/mine\n")
 
 
 @pytest.mark.usefixtures("folder")

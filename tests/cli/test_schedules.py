@@ -31,6 +31,8 @@ def test_a_skipped_trigger_is_reported(flowserver, tmp_path):
     assert second.exit_code == 5
     assert "skipped: an execution of long/nightly still runs" in second.stderr
     assert flowserver("executions", "list", "--flow", "long", "-o", "name").stdout == first.stdout
+    heads, row = (line.split() for line in flowserver("schedules", "list", "--flow", "long").stdout.splitlines())
+    assert (heads[-3:-1], row[-2:]) == (["MISSED", "SKIPPED"], ["0", "1"])
     flowserver("executions", "stop", first.stdout.strip())
 
 
@@ -53,11 +55,13 @@ def test_what_is_queued_is_reported(flowserver, tmp_path):
     counts = json.loads(flowserver("schedules", "backfill", *given, "-o", "json").stdout)
     assert counts == {"ticks": 3, "started": 0, "skipped": 0, "queued": 3}
     shown = flowserver("schedules", "get", "slow/nightly").stdout
-    assert f"waiting:   2 (starts and backfills) queued behind {path}\nqueue:\n" in shown
+    assert (
+        f"waiting:   1 start and 1 backfill (a backfill is a range of ticks), queued behind {path}\nqueue:\n" in shown
+    )
     queue = shown.partition("queue:\n")[2].partition("next:")[0].splitlines()
     assert [line.split()[3] for line in queue] == ["trigger", "backfill"]
     listed = [line for line in flowserver("schedules", "list").stdout.splitlines() if "slow/nightly" in line]
-    assert listed[0].split()[-2:] == ["2", "0"]
+    assert listed[0].split()[-3:] == ["2", "0", "0"]
 
 
 @pytest.mark.parametrize(

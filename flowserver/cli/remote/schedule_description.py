@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from flowserver.cli.remote.times import shown_in_zone
 from flowserver.cli.tables import aligned
 from flowserver.client.results import Schedule
+
+_BACKFILL: Final = "a backfill is a range of ticks"
 
 
 def described(schedule: Schedule, now: datetime) -> str:
@@ -38,7 +41,19 @@ def _waiting(schedule: Schedule) -> str:
     """Starts and whole backfills that wait, and for what; nothing if none does."""
     if not schedule.waiting:
         return ""
-    return f"{schedule.waiting} (starts and backfills) {queued(schedule)}"
+    return f"{_counted(schedule)}, {queued(schedule)}"
+
+
+def _counted(schedule: Schedule) -> str:
+    """How many starts and how many backfills; only the sum if there are more than the server lists."""
+    if len(schedule.queue) < schedule.waiting:
+        return f"{schedule.waiting} starts and backfills ({_BACKFILL})"
+    backfills = sum(each["kind"] == "backfill" for each in schedule.queue)
+    starts = schedule.waiting - backfills
+    parts = [f"{starts} start{'' if starts == 1 else 's'}"] if starts else []
+    if backfills:
+        parts.append(f"{backfills} backfill{'' if backfills == 1 else 's'} ({_BACKFILL})")
+    return " and ".join(parts)
 
 
 def _times(schedule: Schedule, now: datetime) -> Iterator[str]:

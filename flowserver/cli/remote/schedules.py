@@ -114,6 +114,7 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
         "STARTED": lambda one: str(one.started),
         "WAITING": lambda one: str(one.waiting),
         "MISSED": lambda one: str(one.missed),
+        "SKIPPED": lambda one: str(one.skipped),
         "NOTE": lambda one: one_line(one.note, 40),
     }
     show_list(session, found, columns, lambda one: one.path, "There are no schedules.", limit)

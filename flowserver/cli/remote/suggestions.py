@@ -22,13 +22,22 @@ def suggestion(session: Session, error: ClientError) -> str:
     if not isinstance(error, Refused):
         return ""
     if error.code == "ExecutionAlreadyExists":
-        return f"; how it ended: flowserver watch {session.asked_flow}/{session.asked_name}"
+        return f"; {_state(session)}: flowserver watch {session.asked_flow}/{session.asked_name}"
     if session.command.endswith(("executions redrive", "executions restart")) and isinstance(error, Conflict):
         return _way_on(session, is_redrive=session.command.endswith("redrive"))
     if error.code not in _NAMES:
         return ""
     wanted, names = _NAMES[error.code](session)
     return did_you_mean(wanted, names)
+
+
+def _state(session: Session) -> str:
+    """What `watch` shows of the execution that has the name."""
+    try:
+        found = session.client.get_execution(session.asked_flow or "", session.asked_name or "")
+    except ClientError:
+        return "see it"
+    return "how it ended" if found.ended else "see how it goes on"
 
 
 def _way_on(session: Session, *, is_redrive: bool) -> str:
