@@ -45,6 +45,8 @@ class Refused(ClientError):
         """Names the request in the server's log."""
         self.diagnostics: list[dict[str, Any]] = problem.get("diagnostics") or []
         """All that was found, if a definition was refused."""
+        self.redrive_instead = _text(problem.get("redriveInstead")) or None
+        """FLOW/NAME of the execution to redrive, if the code is ExecutionEndReported and there is one."""
         self.was_repeated = False
         """Whether an earlier try was sent and got no answer: what prevents the request may be its own effect."""
         named = f"{self.detail} ({self.code})" if self.detail and self.code else self.detail

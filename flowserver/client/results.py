@@ -82,6 +82,11 @@ class RefusedRedrive(msgspec.Struct, frozen=True, rename="camel"):
 
     name: str
     reason: str
+    code: str = ""
+    """The error of a redrive of this execution alone: `ExecutionEndReported` if its caller, as of a
+    sub-flow, has taken its end; empty if the server does not tell."""
+    redrive_instead: str | None = None
+    """FLOW/NAME of that one, if it can be redriven."""
 
 
 class ManyRedriven(Result, frozen=True):

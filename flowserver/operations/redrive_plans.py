@@ -81,6 +81,10 @@ class RedrivePlan:
     is_running: bool = False
     """Whether it runs and waits for the redrive, which then makes no further execution run."""
     reasons: list[str] = field(default_factory=list)
+    is_end_reported: bool = False
+    """Whether it cannot be redriven because the execution that waited for it has taken its end."""
+    redrive_instead: str | None = None
+    """FLOW/NAME of that execution, if it can be redriven instead as far as its status says."""
     again: list[Again] = field(default_factory=list)
     """The first `SHOWN_MAX` of them."""
     again_count: int = 0
@@ -114,7 +118,7 @@ def plan_redrive(
     plan = RedrivePlan(execution_id, Redrive(), request, is_repeated, stored.execution.is_running)
     if not request.definition_id:
         plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
-    reason = _load(connection, stored, limits, tokens)
+    reason = _end_reported(connection, stored, tokens, plan) or _load(connection, stored, limits)
     plan.read_bytes += sum(scope.document_bytes for scope in stored.execution.scopes.values())
     if reason is not None:
         plan.reasons.append(reason)
@@ -124,16 +128,11 @@ def plan_redrive(
     return plan
 
 
-def _load(connection: Connection, stored: StoredExecution, limits: Limits, tokens: TaskTokens) -> str | None:
+def _load(connection: Connection, stored: StoredExecution, limits: Limits) -> str | None:
     """Add the scopes that a redrive goes on with to the execution; or the reason why it cannot be redriven."""
     execution = stored.execution
     if not execution.is_running:
-        return (
-            _why_ended(connection, stored, tokens)
-            or why_not(stored, limits)
-            or load_kept(connection, stored)
-            or why_not_kept(execution, limits)
-        )
+        return why_not(stored, limits) or load_kept(connection, stored) or why_not_kept(execution, limits)
     if stored.parked_error is not None:
         return "it is parked"
     broken = {} if stored.unreadable is None else {execution.execution_id: stored.unreadable}
@@ -147,17 +146,21 @@ def _load(connection: Connection, stored: StoredExecution, limits: Limits, token
     return broken.get(execution.execution_id) or why_not_waiting(execution, limits)
 
 
-def _why_ended(connection: Connection, stored: StoredExecution, tokens: TaskTokens) -> str | None:
-    """Why the end of an execution that has reported it stays; None if it has not, or if there is another reason."""
+def _end_reported(connection: Connection, stored: StoredExecution, tokens: TaskTokens, plan: RedrivePlan) -> str | None:
+    """Why the end of an execution that has reported it stays, which the plan then says; None if it has not."""
     execution = stored.execution
-    if execution.callback_token is None or execution.status is Status.SUCCEEDED or stored.unreadable is not None:
+    if execution.callback_token is None or execution.is_running or execution.status is Status.SUCCEEDED:
         return None
+    if stored.unreadable is not None:
+        return None
+    plan.is_end_reported = True
     caller = caller_of(connection, execution.callback_token, tokens)
     if caller is None:
-        return None
+        return "the step that it reports to has taken its end; redrive the execution of that step"
     path = f"{caller.flow_name}/{caller.name}"
     if caller.status is Status.SUCCEEDED or (caller.is_running and not caller.waiting_steps):
         return f"it has reported its end to {path}, which {'goes on' if caller.is_running else 'has succeeded'}"
+    plan.redrive_instead = path
     return f"it has reported its end to {path}; redrive that (flowserver executions redrive {path})"
 
 

@@ -30,12 +30,27 @@ TRIES: Final = 3
 """How often a redrive is planned anew because the execution has changed meanwhile."""
 
 
+class ExecutionEndReported(ExecutionNotRedrivable):
+    """The execution that waited for this one has taken its end, so only that one can be redriven."""
+
+    code = "ExecutionEndReported"
+
+    def __init__(self, message: str | None = None, redrive_instead: str | None = None) -> None:
+        super().__init__(message)
+        self.redrive_instead = redrive_instead
+        """FLOW/NAME of that one, if it can be redriven as far as its status says."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedRedrive:
     """An execution that a bulk redrive left as it was."""
 
     name: str
     reason: str
+    code: str
+    """That of the error with which a redrive of this execution alone is refused."""
+    redrive_instead: str | None = None
+    """FLOW/NAME of the execution to redrive instead, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,8 @@ class RedriveOperations:
         """Let an execution go on where it failed or was aborted, and return it.
 
         With the client token of its last redrive nothing changes, and the execution is returned as it is. Raises
-        FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable, ResourceThrottled.
+        FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable (ExecutionEndReported if the execution it reports to
+        has taken its end), ResourceThrottled.
         """
         await self._redrive(flow_name, name, wish, _Read())
         return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
@@ -116,7 +132,8 @@ class RedriveOperations:
                     raise
                 return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)), repeated)
             except FlowServerError as problem:
-                refused.append(RefusedRedrive(row.name, problem.message))
+                instead = problem.redrive_instead if isinstance(problem, ExecutionEndReported) else None
+                refused.append(RefusedRedrive(row.name, problem.message, problem.code, instead))
         return BulkRedrive(redriven, refused, None if page.following is None else token_of(page.following), repeated)
 
     async def _redrive(self, flow_name: str, name: str, wish: RedriveWish, read: "_Read") -> bool:
@@ -146,6 +163,8 @@ class RedriveOperations:
 
     async def _submit(self, flow_name: str, name: str, plan: RedrivePlan) -> bool:
         """Make the planned redrive; False if the execution has changed since."""
+        if plan.is_end_reported:
+            raise ExecutionEndReported(_refused(flow_name, name, "; ".join(plan.reasons)), plan.redrive_instead)
         if plan.reasons:
             raise _refusal(flow_name, name, "; ".join(plan.reasons))
         if not plan.is_running:
@@ -177,4 +196,8 @@ class RedriveOperations:
 
 
 def _refusal(flow_name: str, name: str, reason: str) -> ExecutionNotRedrivable:
-    return ExecutionNotRedrivable(f"execution {name} of flow {flow_name} cannot be redriven: {reason}")
+    return ExecutionNotRedrivable(_refused(flow_name, name, reason))
+
+
+def _refused(flow_name: str, name: str, reason: str) -> str:
+    return f"execution {name} of flow {flow_name} cannot be redriven: {reason}"

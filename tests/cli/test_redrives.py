@@ -11,6 +11,7 @@ from rich.console import Console
 
 from flowserver.cli.remote import following
 from flowserver.cli.remote.live_steps import Drawing
+from flowserver.cli.remote.redrive_outcomes import about_redrives, question_of
 from flowserver.cli.remote.step_lines import shown_notes
 from flowserver.cli.remote.step_states import Progress
 from flowserver.client import Client
@@ -108,7 +109,7 @@ def test_those_that_match_are_redriven_by_the_server_some_with_each_request(flow
     arguments = ("executions", "redrive", "--flow", flow, "--prefix", "e", "--yes")
     done = flowserver(*arguments)
     assert (done.exit_code, sorted(done.stdout.splitlines())) == (0, [f"redriven {path}" for path in paths])
-    assert done.stderr == "2 of 3 redriven\n"
+    assert done.stderr == "2 of 3 redriven\n3 redriven, 0 refused.\n"
     for path in paths:
         assert flowserver("watch", path, "-q").exit_code == 1
     documents = json.loads(flowserver(*arguments, "-o", "json").stdout)
@@ -118,14 +119,68 @@ def test_those_that_match_are_redriven_by_the_server_some_with_each_request(flow
     refused = flowserver(*arguments, "--from", "none", "--definition", "current")
     assert (refused.exit_code, refused.stdout) == (5, "")
     assert refused.stderr.count("cannot be redriven: ") == 3
+    assert "0 redriven, 3 refused.\n" in refused.stderr
+
+
+def test_a_dry_run_of_many_says_how_many(flowserver, failed):
+    flow, _ = failed
+    many = ("executions", "redrive", "--flow", flow, "--prefix", "e", "--dry-run")
+    tried = flowserver(*many)
+    assert (tried.exit_code, tried.stderr) == (0, "3 would be redriven, 0 refused.\n")
+    refused = flowserver(*many, "--from", "none", "--definition", "current")
+    assert (refused.exit_code, refused.stderr) == (5, "0 would be redriven, 3 refused.\n")
+
+
+def test_sub_flows_whose_parents_have_taken_their_ends_are_left_out(flowserver, tmp_path):
+    """By a filter and among several names: they cannot be redriven, and their parents can."""
+    (tmp_path / "leaf.yaml").write_text(BROKEN)
+    step = "{type: task, name: sub, resourceArn: 'acs:fnf:::flow/leaf', pattern: sync}"
+    (tmp_path / "stem.yaml").write_text(f"version: v1\ntype: flow\nsteps: [{step}]\n")
+    assert flowserver("apply", "leaf.yaml", "stem.yaml").exit_code == 0
+    for name in ("p1", "p2"):
+        assert flowserver("start", "stem", "--name", name, "--wait", "-q").exit_code == 1
+    children = flowserver("executions", "list", "--flow", "leaf", "-o", "name").stdout.split()
+    left_out = "2 sub-flow executions were left out: their parents have taken their ends; redrive the parents: stem/p"
+    for choice in (["--flow", "leaf", "--status", "failed"], children):
+        for more in ([], ["--dry-run"]):
+            done = flowserver("executions", "redrive", *choice, "--yes", *more)
+            assert (done.exit_code, done.stdout) == (0, "")
+            assert " 0 refused.\n" in done.stderr
+            assert left_out in done.stderr
+    done = flowserver("executions", "redrive", "stem/p1", "stem/p2", *children)
+    assert (done.exit_code, done.stdout) == (0, "redriven stem/p1\nredriven stem/p2\n")
+    assert done.stderr.splitlines() == ["2 redriven, 0 refused.", left_out.partition(";")[0] + "."]
+    alone = flowserver("executions", "redrive", children[0])
+    assert alone.exit_code == 5
+    assert "it has reported its end to stem/p" in alone.stderr
+
+
+def test_the_question_says_what_is_redriven():
+    def execution(flow, error):
+        return Execution(flow, "e", "Failed", INSTANT, error=error)
+
+    found = [*[execution("order", "Busy")] * 2, execution("pay", "a\nb"), execution("pay", None)]
+    assert question_of(len(found)) == "Redrive 4 executions?"
+    assert list(about_redrives(found, "http://127.0.0.1:8080/", None, "same")) == [
+        "Flows: order (2), pay (2)",
+        "Errors: Busy (2), a b (1)",
+    ]
+    many = [execution(f"f{number}", None) for number in range(5)]
+    assert list(about_redrives(many, "https://far.example", "load", "7")) == [
+        "Flows: f0 (1), f1 (1), f2 (1) and 2 more",
+        "From: load",
+        "Definition: version 7",
+        "Server: https://far.example",
+    ]
 
 
 def test_what_fails_after_the_question_is_not_redriven(flowserver, failed, monkeypatch):
     """Nor is what another request has redriven meanwhile; that is said."""
     flow, paths = failed
 
-    def confirm(question, _):
+    def confirm(question, _, about):
         assert question == "Redrive 3 executions?"
+        assert {f"Flows: {flow} (3)", "Errors: LoadError (3)"} < set(about)
         for name in ("late0", "late1"):
             assert flowserver("start", flow, "--name", name, "--wait", "-q").exit_code == 1
         flowserver("executions", "redrive", paths[1], "--definition", str(version))
@@ -139,7 +194,7 @@ def test_what_fails_after_the_question_is_not_redriven(flowserver, failed, monke
         client.put_flow(flow, broken)
     done = flowserver("executions", "redrive", "--flow", flow, "--definition", str(version))
     assert sorted(done.stdout.splitlines()) == [f"redriven {paths[0]}", f"redriven {paths[2]}"]
-    assert done.stderr == "1 of 3 did not match any more.\n"
+    assert done.stderr == "2 redriven, 0 refused.\n1 of 3 did not match any more.\n"
     listed = flowserver("executions", "list", "--flow", flow, "--status", "failed", "-o", "name").stdout
     assert sorted(listed.split()) == [f"{flow}/late0", f"{flow}/late1"]
 

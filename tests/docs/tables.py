@@ -38,6 +38,7 @@ from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics import GAUGES, Metrics
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
+from flowserver.operations.redrives import ExecutionEndReported
 from flowserver.settings import Settings
 from tests.docs.commands import commands, common_options
 
@@ -127,7 +128,7 @@ def api_errors() -> str:
 
 def rest_errors() -> str:
     """The errors that only REST has."""
-    return _errors((Unauthenticated, PathNotFound, MethodNotAllowed))
+    return _errors((Unauthenticated, PathNotFound, MethodNotAllowed, ExecutionEndReported))
 
 
 def _errors(raised: Iterable[type[FlowServerError]]) -> str:

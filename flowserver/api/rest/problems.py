@@ -21,6 +21,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import JsonObject
 from flowserver.language.diagnostics import DefinitionRejected
+from flowserver.operations.redrives import ExecutionEndReported
 
 PROBLEM_JSON = "application/problem+json"
 RETRY_SECONDS = 1
@@ -62,9 +63,8 @@ def problem_response(request: Request, error: FlowServerError) -> Response:
     """The reply to a request that failed."""
     request_id = getattr(request.state, "request_id", "")
     body = problem_of(error, str(request_id)).model_dump()
-    if body["diagnostics"] is None:
-        del body["diagnostics"]
-    return ProblemResponse(body, error.status, _headers(error))
+    given = {key: value for key, value in body.items() if value is not None}
+    return ProblemResponse(given, error.status, _headers(error))
 
 
 def problem_of(error: FlowServerError, request_id: str) -> Problem:
@@ -78,6 +78,7 @@ def problem_of(error: FlowServerError, request_id: str) -> Problem:
         code=error.code,
         request_id=request_id,
         diagnostics=found,
+        redrive_instead=error.redrive_instead if isinstance(error, ExecutionEndReported) else None,
     )
 
 

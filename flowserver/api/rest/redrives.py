@@ -21,6 +21,7 @@ from flowserver.base.errors import (
     UnsupportedMediaType,
 )
 from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.operations.redrives import ExecutionEndReported
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
 
 router = rest_router("/flows/{flow}", "executions")
@@ -32,7 +33,12 @@ router = rest_router("/flows/{flow}", "executions")
     response_model=Execution | RedrivePreview,
     response_description="The execution, which runs again; or, with `dryRun`, what the redrive would do.",
     responses=problems(
-        FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable, ResourceThrottled, UnsupportedMediaType
+        FlowNotExists,
+        ExecutionNotExists,
+        ExecutionNotRedrivable,
+        ExecutionEndReported,
+        ResourceThrottled,
+        UnsupportedMediaType,
     )
     | {200: {"content": {"application/json": {"example": RedrivePreview.model_json_schema()["examples"][0]}}}},
     openapi_extra=json_request(RedriveExecution, required=False),

@@ -11,6 +11,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.execution_states import STATUSES
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import instant_of
+from flowserver.client.results import Execution
 
 AnyExecutionPaths = Annotated[
     list[str] | None, typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")
@@ -96,14 +97,33 @@ def chosen_executions(
 
     Raises CommandFailed for both, and for neither: it lists the `filters`, which are the options of the command.
     """
+    check_choice(session, named, flow, wanted, error, filters)
+    if named:
+        return session.executions_of(named)
+    return [(each.flow_name, each.name) for each in found_executions(session, flow, wanted, error)]
+
+
+def check_choice(
+    session: Session,
+    named: Sequence[str] | None,
+    flow: str | None,
+    wanted: dict[str, Any],
+    error: str | None,
+    filters: Sequence[str],
+) -> None:
+    """Raises CommandFailed if there are both names and conditions, or neither."""
     conditions = [each for name, each in wanted.items() if name != "status"]
     if bool(named) == any(each is not None for each in (flow, error, *conditions)):
         options = f"{', '.join(filters[:-1])} or {filters[-1]}"
         reason = "give names or filters, not both" if named else f"name executions, or say which with {options}"
         raise CommandFailed(f"{reason}: {session.command} -h", ExitCode.USAGE)
-    if named:
-        return session.executions_of(named)
+
+
+def found_executions(
+    session: Session, flow: str | None, wanted: dict[str, Any], error: str | None = None
+) -> list[Execution]:
+    """Those that match, without their documents; says so if there are none."""
     found = [each for each in session.executions(flow, **wanted) if error in (None, each.error)]
     if not found:
         session.note("No execution matches.")
-    return [(each.flow_name, each.name) for each in found]
+    return found

@@ -1,6 +1,7 @@
 """The commands `flowserver flows …`."""
 
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -8,6 +9,7 @@ import typer
 
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, end_with_diff
 from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
@@ -167,10 +169,15 @@ def delete_flows(session: Session, flows: FlowNames, yes: Yes = False) -> None:
     show_change(session, "deleted", flows)
 
 
-def confirm(question: str, yes: bool) -> None:
-    """Ask, unless `--yes` was given; raises CommandFailed where there is no terminal to ask at."""
+def confirm(question: str, yes: bool, about: Iterable[str] = ()) -> None:
+    """Ask, after the lines that say what it is about, unless `--yes` was given.
+
+    Raises CommandFailed where there is no terminal to ask at.
+    """
     if yes:
         return
     if not sys.stdin.isatty():
         raise CommandFailed(f"{question} There is no terminal to ask at: add --yes", ExitCode.USAGE)
+    for line in about:
+        typer.echo(printable(line), err=True)
     typer.confirm(question, abort=True, err=True)

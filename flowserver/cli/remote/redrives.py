@@ -22,11 +22,13 @@ from flowserver.cli.remote.execution_filters import (
     Since,
     Until,
     WaitingForRedrive,
-    chosen_executions,
+    check_choice,
     filter_of,
+    found_executions,
 )
 from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
+from flowserver.cli.remote.redrive_outcomes import END_REPORTED, RedriveOutcome, about_redrives, question_of
 from flowserver.cli.remote.redrive_plans import shown_plan, steps_after
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
@@ -93,7 +95,10 @@ def redrive_executions(
     """
     which = filter_of(None if waiting else status or "failed", since, until, prefix, waiting=waiting)
     filters = ("--error", "--waiting-redrive", *FILTERS)
-    chosen = chosen_executions(session, executions, flow, which, error, filters)
+    check_choice(session, executions, flow, which, error, filters)
+    found = [] if executions else found_executions(session, flow, which, error)
+    chosen = session.executions_of(executions) if executions else [(each.flow_name, each.name) for each in found]
+    outcome = RedriveOutcome(session, chosen, is_single=bool(executions) and len(chosen) == 1)
     how: dict[str, Any] = {"from_step": from_step, "definition": definition}
     new_input = input_of(input)
     if from_step is not None:
@@ -101,22 +106,32 @@ def redrive_executions(
             _check_step(session, *each, from_step, definition)
     if dry_run:
         plan = session.client.plan_redrive
-        _show_plans(session, {each: plan(*each, **how, input=new_input).document for each in chosen}, from_step)
+        plans = {each: plan(*each, **how, input=new_input).document for each in chosen}
+        _show_plans(session, plans, from_step, outcome)
         return
     if not executions and chosen:
-        confirm(f"Redrive {len(chosen)} executions?", yes)
+        confirm(question_of(len(found)), yes, about_redrives(found, session.url, from_step, definition))
     if executions or new_input is not None:
-        change_all(session, chosen, lambda *each: session.client.redrive(*each, **how, input=new_input), "redriven")
+        change_all(
+            session,
+            chosen,
+            lambda *each: session.client.redrive(*each, **how, input=new_input),
+            "redriven",
+            tolerated=lambda error: outcome.is_left_out(error.code, error.redrive_instead),
+            summary=outcome.summarize,
+        )
     else:
         still: dict[str, Any] = {"waiting_for_redrive": True} if waiting else {"status": which["status"]}
-        _redrive_matching(session, chosen, {**still, **how, "error": error})
+        _redrive_matching(session, chosen, {**still, **how, "error": error}, outcome)
 
 
-def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted: dict[str, Any]) -> None:
+def _redrive_matching(
+    session: Session, found: Sequence[tuple[str, str]], wanted: dict[str, Any], outcome: RedriveOutcome
+) -> None:
     """Redrive what was found and still matches, some with each request, and print them after each.
 
     What has come to match since is left alone, because it was not confirmed. Raises CommandFailed in the end if the
-    server has refused one.
+    server has refused an execution that is not left out.
     """
     done: list[str] = []
     refused: list[str] = []
@@ -126,7 +141,9 @@ def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted
             # Also what the first try of a request did whose answer was lost.
             paths = [f"{flow}/{name}" for name in (*answer.executions, *answer.repeated)]
             done += paths
-            refused += [each.reason for each in answer.refused]
+            refused += [
+                each.reason for each in answer.refused if not outcome.is_left_out(each.code, each.redrive_instead)
+            ]
             if not is_document:
                 show_names(paths if session.output == "name" else [f"redriven {path}" for path in paths])
             if goes_on:
@@ -134,7 +151,8 @@ def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted
     finally:
         if is_document:
             show_document(session.output, [{"name": path, "change": "redriven"} for path in done])
-    if gone := len(found) - len(done) - len(refused):
+    outcome.summarize(len(done), len(refused))
+    if gone := len(found) - len(done) - len(refused) - outcome.left_out:
         session.note(f"{gone} of {len(found)} did not match any more.")
     for reason in refused[:-1]:
         typer.echo(printable(f"flowserver: {reason}"), err=True)
@@ -173,13 +191,25 @@ def _check_step(session: Session, flow: str, name: str, step: str, definition: s
         raise CommandFailed(f"{where} has no step {step}{hint}", ExitCode.NOT_FOUND)
 
 
-def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]], from_step: str | None) -> None:
-    """Print what redrives would do; raises typer.Exit if one of them cannot be made."""
+def _show_plans(
+    session: Session, plans: dict[tuple[str, str], dict[str, Any]], from_step: str | None, outcome: RedriveOutcome
+) -> None:
+    """Print what redrives would do; raises typer.Exit if one of them cannot be made, and is not left out."""
+    left_out = {
+        each
+        for each, plan in plans.items()
+        if plan.get("endReported") and outcome.is_left_out(END_REPORTED, plan["redriveInstead"])
+    }
+    possible = sum(plan["redrivable"] for plan in plans.values())
+    refused = len(plans) - possible - len(left_out)
     if session.output in ("json", "yaml"):
         show_document(session.output, [{"execution": "/".join(each), **plan} for each, plan in plans.items()])
     else:
         for each, plan in plans.items():
+            if each in left_out:
+                continue
             after = () if from_step is None else steps_after(islice(session.client.steps(*each), STEPS_MAX), from_step)
             typer.echo(shown_plan("/".join(each), plan, after))
-    if not all(plan["redrivable"] for plan in plans.values()):
+    outcome.summarize(possible, refused, "would be redriven")
+    if refused:
         raise typer.Exit(ExitCode.CONFLICT)

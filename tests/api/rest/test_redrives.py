@@ -53,6 +53,8 @@ async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient) -> None:
     assert response.json() == {
         "redrivable": True,
         "reasons": [],
+        "endReported": False,
+        "redriveInstead": None,
         "againCount": 1,
         "failedCount": 1,
         "abortedCount": 0,
@@ -180,6 +182,12 @@ async def test_a_refusal_names_the_execution_to_redrive_instead(client: httpx.As
     assert (parent["status"], shown) == ("Failed", [("Failed", child)])
     ended = await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/redrive")
     assert "it has reported its end to shop/s; redrive that (flowserver executions redrive shop/s)" in ended.text
+    assert_problem(ended, 409, "ExecutionEndReported")
+    assert ended.json()["redriveInstead"] == "shop/s"
+    many = (await client.post("/v1/flows/pay/redrive", json={"status": "Stopped"})).json()
+    assert [(each["code"], each["redriveInstead"]) for each in many["refused"]] == [("ExecutionEndReported", "shop/s")]
+    plan = (await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/redrive", json={"dryRun": True})).json()
+    assert (plan["redrivable"], plan["endReported"], plan["redriveInstead"]) == (False, True, "shop/s")
 
 
 async def test_the_sub_flow_by_which_a_step_failed_is_shown(client: httpx.AsyncClient) -> None:

@@ -31,3 +31,7 @@ class Problem(Resource):
     diagnostics: Annotated[
         list[Diagnostic] | None, Field(description="All that was found, if a definition was refused; else absent.")
     ] = None
+    redrive_instead: Annotated[
+        str | None,
+        Field(description="With the code `ExecutionEndReported` FLOW/NAME of the execution to redrive; else absent."),
+    ] = None

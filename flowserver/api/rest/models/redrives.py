@@ -17,7 +17,7 @@ from flowserver.api.rest.models.shared_types import (
 )
 from flowserver.machine.state import Status
 from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveWish, Why
-from flowserver.operations.redrives import BulkRedrive
+from flowserver.operations.redrives import BulkRedrive, RefusedRedrive
 
 
 def _as_text(given: object) -> object:
@@ -97,6 +97,12 @@ class StepKept(Resource):
     times: Annotated[int, Field(description="How often it has succeeded.")]
 
 
+RedriveInstead = Annotated[
+    str | None,
+    Field(description="FLOW/NAME of the execution that took the end of this one, if it can be redriven; else null."),
+]
+
+
 class RedrivePreview(Resource):
     """What a redrive would do."""
 
@@ -104,6 +110,8 @@ class RedrivePreview(Resource):
         {
             "redrivable": True,
             "reasons": [],
+            "endReported": False,
+            "redriveInstead": None,
             "againCount": 7,
             "failedCount": 1,
             "abortedCount": 6,
@@ -116,6 +124,11 @@ class RedrivePreview(Resource):
 
     redrivable: bool
     reasons: Annotated[list[str], Field(description="Why it cannot be made.")]
+    end_reported: Annotated[
+        bool,
+        Field(description="Whether it cannot be made because the execution that waited for this one took its end."),
+    ]
+    redrive_instead: RedriveInstead
     again_count: int
     failed_count: Annotated[int, Field(description="How many of these steps failed; 0 with `from`.")]
     aborted_count: Annotated[
@@ -136,6 +149,8 @@ class RedrivePreview(Resource):
         return cls(
             redrivable=not plan.reasons,
             reasons=plan.reasons[:SHOWN_MAX],
+            end_reported=plan.is_end_reported,
+            redrive_instead=plan.redrive_instead,
             again_count=plan.again_count,
             failed_count=plan.failed_count,
             aborted_count=plan.again_count - plan.failed_count if plan.message.rewind is None else 0,
@@ -196,6 +211,14 @@ class RefusedExecution(Resource):
 
     name: str
     reason: str
+    code: Annotated[
+        str,
+        Field(
+            description="The error of a redrive of this execution alone. `ExecutionEndReported`: the execution that "
+            "waited for this one, as for a sub-flow, has taken its end."
+        ),
+    ]
+    redrive_instead: RedriveInstead
 
 
 class ManyRedriven(Resource):
@@ -224,6 +247,10 @@ class ManyRedriven(Resource):
             redriven=len(done.redriven),
             executions=list(done.redriven),
             repeated=list(done.repeated),
-            refused=[RefusedExecution(name=each.name, reason=each.reason) for each in done.refused],
+            refused=[_refused(each) for each in done.refused],
             next_token=done.next_token,
         )
+
+
+def _refused(each: RefusedRedrive) -> RefusedExecution:
+    return RefusedExecution(name=each.name, reason=each.reason, code=each.code, redrive_instead=each.redrive_instead)
