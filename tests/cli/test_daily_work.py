@@ -181,13 +181,14 @@ def test_errors(flowserver, arguments, exit_code, words):
 
 @pytest.mark.usefixtures("folder")
 def test_executions_listed_described_and_stopped(flowserver):
-    flowserver("start", "broken", "--name", "b1", "--wait")
+    """Names with letters that no hexadecimal has: those that the server makes begin with any."""
+    flowserver("start", "broken", "--name", "p1", "--wait")
     path = flowserver("start", "waits", "--name", "w1").stdout.strip()
-    listed = flowserver("executions", "list", "--status", "Failed", "--since", "1d", "--prefix", "b1")
+    listed = flowserver("executions", "list", "--status", "Failed", "--since", "1d", "--prefix", "p1")
     heading, row = listed.stdout.splitlines()
     assert heading.split() == ["EXECUTION", "STATUS", "VERSION", "STARTED", "TOOK", "FAILED", "STEP", "ERROR"]
     assert row[heading.index("FAILED STEP") :].split()[0] == "f"
-    assert "broken/b1" in listed.stdout
+    assert "broken/p1" in listed.stdout
     assert "Broken: printer offline" in listed.stdout
     assert [
         each["name"] for each in json.loads(flowserver("executions", "list", "--prefix", "w1", "-o", "json").stdout)
@@ -195,13 +196,13 @@ def test_executions_listed_described_and_stopped(flowserver):
     assert flowserver("-o", "name", "executions", "list", "--prefix", "w1").stdout == f"{path}\n"
     assert flowserver("executions", "-o", "json", "list", "--prefix", "w1", "-o", "name").stdout == f"{path}\n"
     assert flowserver("executions", "list", "--prefix", "none", "-o", "json").stdout == "[]\n"
-    described = flowserver("executions", "describe", "broken/b1").stdout
+    described = flowserver("executions", "describe", "broken/p1").stdout
     assert "printer offline" in described
     assert json.loads(flowserver("executions", "describe", path, "-o", "json").stdout)["status"] == "Running"
-    history = flowserver("executions", "history", "broken/b1", "--step", "f", "--reverse", "-o", "json")
+    history = flowserver("executions", "history", "broken/p1", "--step", "f", "--reverse", "-o", "json")
     numbers = [each["eventId"] for each in json.loads(history.stdout)]
     assert numbers == sorted(numbers, reverse=True)
-    followed = flowserver("executions", "history", "broken/b1", "--follow", "-o", "json").stdout.splitlines()
+    followed = flowserver("executions", "history", "broken/p1", "--follow", "-o", "json").stdout.splitlines()
     assert json.loads(followed[-1])["type"] == "ExecutionFailed"
     refused = flowserver("executions", "stop", "--flow", "waits", "--prefix", "w1")
     assert refused.exit_code == 2
