@@ -124,3 +124,17 @@ def test_a_function_that_is_hosted_from_the_same_files_is_not_missing(apply, oth
         assert (applied.exit_code, "warning" in applied.stderr) == (0, False)
     refused = apply({"hosted-call-2": call.replace("charge", "chrage")}, "--strict")
     assert (refused.exit_code, "warning[unknown-function]" in refused.stderr) == (1, True)
+
+
+def test_the_nearest_name_of_the_files_and_the_server_is_suggested(apply, run, server):
+    run("functions", "put", "hinted/charge", "http://127.0.0.1:9/", "--server", server.url)
+    run("functions", "put", "hinted/refund", "http://127.0.0.1:9/", "--server", server.url)
+    calls = {name: CALL.replace("strict/functions/charge", f"hinted/functions/{name}") for name in ("chrage", "other")}
+    files = {f"hint-{name}": text for name, text in calls.items()}
+    files |= {"hint-child": PASS, "hint-parent": PARENT.replace("strict-child", "hint-chidl")}
+    files |= {"hint-twin": PARENT.replace("strict-child", "hint-twins")}
+    said = apply(files).stderr.splitlines()
+    by_flow = {flow: next(line for line in said if f"/{flow}.yaml:" in line) for flow in files if flow != "hint-child"}
+    assert by_flow["hint-chrage"].endswith("(did you mean `hinted/charge`?)")
+    assert by_flow["hint-parent"].endswith("(did you mean `hint-child`?)")
+    assert "did you mean" not in by_flow["hint-other"] + by_flow["hint-twin"]

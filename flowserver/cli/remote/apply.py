@@ -92,7 +92,7 @@ def apply(
         hosted.extend(names)
 
     wanted = resources_in(paths, note_hosted)
-    targets = targets_in(wanted, hosted)
+    targets = targets_in(session.client, wanted, hosted)
     planned = [_plan(session, each) for each in wanted]
     _check(session, planned, targets, strict, dry_run)
     if prune:
@@ -175,7 +175,7 @@ def _write_callers_later(
                 _write(session, each, names, strict)
             except Invalid as error:
                 if not strict or not error.diagnostics or lacking(error.diagnostics, names):
-                    raise _refused(each, error) from None
+                    raise _refused(each, error, names) from None
                 put_off.append(each)
             else:
                 yield each
@@ -183,10 +183,10 @@ def _write_callers_later(
         left = put_off
 
 
-def _refused(planned: Planned, error: Invalid) -> ClientError | CommandFailed:
+def _refused(planned: Planned, error: Invalid, names: Targets) -> ClientError | CommandFailed:
     if not error.diagnostics or not isinstance(planned.resource, FlowFile):
         return error
-    show_findings(planned.resource, error.diagnostics)
+    show_findings(planned.resource, error.diagnostics, names)
     return CommandFailed(f"the definition of {planned.name} is refused")
 
 
@@ -199,7 +199,7 @@ def _write(session: Session, planned: Planned, names: Targets, strict: bool) -> 
         session.client.delete_flow(planned.name)
     elif planned.is_written and planned.resource is not None:
         findings = planned.resource.apply(session.client, strict=strict)
-        show_findings(planned.resource, lacking(findings, names))
+        show_findings(planned.resource, lacking(findings, names), names)
 
 
 def _show(session: Session, planned: Planned) -> None:

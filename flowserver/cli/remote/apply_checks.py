@@ -1,7 +1,9 @@
 """What `apply` looks at before it writes anything: what is wrong or doubtful about what the files describe."""
 
-from collections.abc import Container, Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -11,13 +13,57 @@ from flowserver.cli.printable import printable
 from flowserver.cli.remote.resources import FlowFile, Resource
 from flowserver.cli.remote.session import Session
 from flowserver.cli.resource_fields import mistakes_in
-from flowserver.client.errors import Invalid
+from flowserver.client.errors import ClientError, Invalid
 from flowserver.client.results import Json
+
+if TYPE_CHECKING:
+    from flowserver.client import Client
 
 PREVENTED: Final = "nothing is applied"
 
-Targets = Container[tuple[str, str]]
-"""Flows and functions, by kind and name, as findings name what is missing."""
+NAMES_MAX: Final = 1_000
+"""Names of the server that are read for a suggestion."""
+
+NEARNESS_MIN: Final = 0.8
+"""Of names that are suggested, as difflib measures it: most often a target is missing because it comes later."""
+
+
+class Targets:
+    """Flows and functions that the files have, by kind and name, as findings name what is missing."""
+
+    def __init__(self, client: "Client", names: Iterable[tuple[str, str]]) -> None:
+        self._client = client
+        self._names = frozenset(names)
+        self._at_server: dict[str, list[str]] = {}
+
+    def __contains__(self, target: object) -> bool:
+        return target in self._names
+
+    def hint(self, finding: Json, own_name: str) -> str | None:
+        """`did you mean `NAME`?` for a target that is missing: the nearest name of the files and the server, if any.
+
+        It is not `own_name`, whose definition the finding is about.
+        """
+        target = _target_of(finding)
+        if target is None or target[0] not in ("flow", "function"):
+            return None
+        kind, wanted = target
+        known = {name for each, name in self._names if each == kind} | set(self._server_names(kind))
+        near = get_close_matches(wanted, sorted(known - {wanted, own_name}), n=1, cutoff=NEARNESS_MIN)
+        return f"did you mean `{near[0]}`?" if near else None
+
+    def _server_names(self, kind: str) -> list[str]:
+        """Read once; none if they cannot be read."""
+        if kind not in self._at_server:
+            client = self._client
+            found = (
+                (each.name for each in client.flows()) if kind == "flow" else (each.path for each in client.functions())
+            )
+            try:
+                self._at_server[kind] = list(islice(found, NAMES_MAX))
+            except ClientError:
+                self._at_server[kind] = []
+        return self._at_server[kind]
 
 
 def check(session: Session, checked: Sequence[Resource], names: Targets, strict: bool, aloud: bool) -> int:
@@ -31,7 +77,7 @@ def check(session: Session, checked: Sequence[Resource], names: Targets, strict:
         findings = lacking(_found(session, each), names)
         is_refused = any(found["severity"] == "error" for found in findings) or (strict and bool(findings))
         if is_refused or aloud:
-            show_findings(each, findings)
+            show_findings(each, findings, names)
         if is_refused:
             refused += 1
     return refused
@@ -53,14 +99,14 @@ def lacking(findings: Iterable[Json], names: Targets) -> list[Json]:
     return [found for found in findings if _target_of(found) not in names]
 
 
-def targets_in(wanted: Iterable[Resource], hosted: Iterable[str]) -> set[tuple[str, str]]:
+def targets_in(client: "Client", wanted: Iterable[Resource], hosted: Iterable[str]) -> Targets:
     """The flows and functions among them, and the functions that are hosted from the same files.
 
     The program that hosts functions registers them, when it starts.
     """
     flows = {(each.kind, each.name) for each in wanted if each.kind == "flow"}
     functions = [*hosted, *(each.name for each in wanted if each.kind == "function")]
-    return flows | {("function", _plain(name)) for name in functions}
+    return Targets(client, flows | {("function", _plain(name)) for name in functions})
 
 
 def _plain(name: str) -> str:
@@ -70,10 +116,11 @@ def _plain(name: str) -> str:
     return f"{service}/{function}" if service else function
 
 
-def show_findings(resource: Resource, findings: Iterable[Json]) -> None:
-    """Print findings, each with its place."""
+def show_findings(resource: Resource, findings: Iterable[Json], names: Targets) -> None:
+    """Print findings, each with its place, and what was probably meant."""
     for finding in findings:
-        hint = f" ({finding['hint']})" if finding.get("hint") else ""
+        meant = finding.get("hint") or names.hint(finding, resource.name)
+        hint = f" ({meant})" if meant else ""
         said = f"{resource.place_of(finding)}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
         with unread_is_dropped():
             typer.echo(printable(said), err=True)
