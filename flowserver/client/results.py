@@ -258,6 +258,8 @@ class Step(Result, frozen=True):
     last: str
     began: str | None = None
     """When its last run began; None if the server does not tell."""
+    entered: int = 0
+    """How often it was entered: in a loop or in iterations many times."""
     running: int = 0
     """Entries that run."""
     waiting: int = 0

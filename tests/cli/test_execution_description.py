@@ -82,3 +82,13 @@ def test_lists_show_the_cause_of_an_error_without_a_name() -> None:
     assert shown_error(stopped) == "the customer left"
     failed = replace(stopped, error="ValueError", cause='{"errorMessage": "card expired", "stackTrace": []}')
     assert shown_error(failed) == "ValueError: card expired"
+
+
+def test_calls_of_iterations_are_not_shown_as_retries() -> None:
+    steps = (
+        Step("packing[].pack", "Succeeded", EARLIER, EARLIER, entered=3, attempts=3),
+        Step("loop", "Succeeded", EARLIER, EARLIER, entered=2, attempts=2),
+        Step("ship", "Succeeded", EARLIER, EARLIER, entered=1, attempts=2),
+    )
+    text = _described(count=0, steps=steps)
+    assert [text.count(notes) for notes in ("3 calls", "2 calls", "2 attempts", "3 attempts")] == [1, 1, 1, 0]

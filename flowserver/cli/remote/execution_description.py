@@ -127,7 +127,7 @@ def _took(step: Step, now: datetime) -> str:
 
 
 def _notes(step: Step) -> str:
-    notes = [f"{step.attempts} attempts"] if step.attempts > 1 and step.iterations is None else []
+    notes = [f"{step.attempts} {_tries(step)}"] if step.attempts > 1 and step.iterations is None else []
     if step.iterations is not None:
         notes += counted(step.iterations)
     if step.redrives:
@@ -135,6 +135,11 @@ def _notes(step: Step) -> str:
     if step.error and step.status != "Succeeded":
         notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
     return ", ".join(notes)
+
+
+def _tries(step: Step) -> str:
+    """What its attempts are called: only those of a step that was entered once are retries for certain."""
+    return "calls" if "[]" in step.path or step.entered > 1 else "attempts"
 
 
 def shown_error(execution: Execution) -> str:

@@ -205,9 +205,9 @@ def stop_executions(
     cause: Cause = None,
     yes: Yes = False,
 ) -> None:
-    """Stop executions for good.
+    """Stop executions: they end now, as stopped.
 
-    Name executions, or choose running ones by options.
+    Name executions, or choose running ones by options. `executions redrive` continues a stopped execution.
 
     \b
     Examples:
