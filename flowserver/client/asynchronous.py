@@ -8,17 +8,18 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
 
-from flowserver.client import calls
+from flowserver.client import calls, waiting
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
-from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
+from flowserver.client.connections import answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
 from flowserver.client.event_streams import Feed
-from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
+from flowserver.client.exchanges import NO_CONTENT, RETRIES, Conversation, Pause, with_retries
 from flowserver.client.listings import Listing, page_of
 from flowserver.client.method_signatures import as_method
+from flowserver.client.outages import OUTAGE_SECONDS
 from flowserver.client.results import Event, Result
 
 P = ParamSpec("P")
@@ -95,14 +96,21 @@ class AsyncClient:
                 return
 
     async def events(
-        self, flow: str, name: str, *, after: int = 0, on_silence: Callable[[], Awaitable[object]] | None = None
+        self,
+        flow: str,
+        name: str,
+        *,
+        after: int = 0,
+        on_silence: Callable[[], Awaitable[object]] | None = None,
+        outage_seconds: float = OUTAGE_SECONDS,
     ) -> AsyncIterator[Event]:
         """The history of an execution, past and to come, until the execution has ended.
 
-        A connection that breaks is made again, and goes on where it broke. `on_silence` is awaited again and again
-        while nothing happens, every few seconds: an execution that the server parks has no event of it.
+        A connection that breaks is made again, and goes on where it broke; raises Unreachable once the server has been
+        away for `outage_seconds`. `on_silence` is awaited again and again while nothing happens, every few seconds: an
+        execution that the server parks has no event of it.
         """
-        feed = Feed(flow, name, after, self._retries)
+        feed = Feed(flow, name, after, outage_seconds, self._retries)
         while True:
             error: ClientError | None = None
             try:
@@ -125,7 +133,7 @@ class AsyncClient:
             await asyncio.sleep(feed.broken(error))
 
     start = _awaiting(calls.start)
-    wait = _awaiting(calls.wait)
+    wait = _awaiting(waiting.wait)
     get_execution = _awaiting(calls.get_execution)
     executions = _async_listing(calls.executions)
     steps = _async_listing(calls.steps)

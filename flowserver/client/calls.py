@@ -1,21 +1,18 @@
 """What can be asked of a server: each call is a conversation, each listing a description of its pages."""
 
-import math
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from flowserver.client.errors import Conflict, ServerFault, WaitedTooLong
+from flowserver.client.errors import Conflict, ServerFault
 from flowserver.client.exchanges import (
     REPLY_SECONDS,
     Answer,
     Conversation,
-    Pause,
     Request,
-    backoff_seconds,
     json_content,
 )
 from flowserver.client.listings import Listing, given
@@ -36,12 +33,6 @@ from flowserver.client.results import (
 )
 
 R = TypeVar("R", bound=Result)
-
-LONG_POLL_SECONDS: Final = 30
-"""How long one request of `wait` waits at the server."""
-
-EARLY_PAUSE_SECONDS_MAX: Final = 5.0
-"""The longest pause of `wait` after an answer that came early. The first pause is short."""
 
 
 def get(kind: type[R], path: str, **query: str | int | bool | None) -> Conversation[R]:
@@ -137,29 +128,6 @@ def get_execution(
 def steps(flow: str, name: str) -> Listing[Step]:
     """What became of each step of an execution, in the order in which they were entered first."""
     return Listing(path_of("flows", flow, "executions", name, "steps"), "steps", Step, {})
-
-
-def wait(flow: str, name: str, *, timeout_seconds: float | None = None) -> Conversation[Execution]:
-    """The execution when it has ended; raises WaitedTooLong if it has not within `timeout_seconds`.
-
-    The server waits for whole seconds, so a time-out may come up to a second later. The server answers at once for a
-    parked execution, which may be restarted, and while it stops: then `wait` pauses, and asks again.
-    """
-    end = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-    early = 0
-    while True:
-        asked = time.monotonic()
-        rest = LONG_POLL_SECONDS if end is None else max(0, min(LONG_POLL_SECONDS, math.ceil(end - asked)))
-        execution = yield from get_execution(flow, name, wait_seconds=rest)
-        if execution.ended:
-            return execution
-        now = time.monotonic()
-        if end is not None and now >= end:
-            raise WaitedTooLong(f"{execution.path} still runs after {timeout_seconds} s")
-        early = early + 1 if now - asked < rest else 0
-        if early:
-            pause = min(backoff_seconds(early - 1), EARLY_PAUSE_SECONDS_MAX)
-            yield Pause(pause if end is None else min(pause, end - now))
 
 
 def stop(flow: str, name: str, *, error: str | None = None, cause: str | None = None) -> Conversation[Execution]:

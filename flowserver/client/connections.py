@@ -8,10 +8,7 @@ import httpx
 
 from flowserver.base.urls import host_of
 from flowserver.client.errors import AddressInvalid, ClientError, Unreachable, refusal
-from flowserver.client.exchanges import Answer, Request
-
-RETRIES: Final = 3
-"""Times that a request is repeated, unless the client says otherwise."""
+from flowserver.client.exchanges import Answer, Request, retry_after_seconds
 
 CONNECT_SECONDS: Final = 10.0
 
@@ -64,7 +61,9 @@ def refusal_of(response: httpx.Response) -> ClientError:
         problem = response.json()
     except ValueError:
         problem = None
-    return refusal(response.status_code, problem if isinstance(problem, dict) else {})
+    error = refusal(response.status_code, problem if isinstance(problem, dict) else {})
+    error.retry_after_seconds = retry_after_seconds(response.headers)
+    return error
 
 
 def unreachable(url: str, error: Exception) -> Unreachable:

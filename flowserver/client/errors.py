@@ -49,6 +49,8 @@ class Refused(ClientError):
         """FLOW/NAME of the execution to redrive, if the code is ExecutionEndReported and there is one."""
         self.was_repeated = False
         """Whether an earlier try was sent and got no answer: what prevents the request may be its own effect."""
+        self.retry_after_seconds = 0.0
+        """How long the server asks to wait before the next request."""
         named = f"{self.detail} ({self.code})" if self.detail and self.code else self.detail
         super().__init__(named or f"the server answered {status}")
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from flowserver.base.json_values import InvalidJson, load_json
 from flowserver.client.errors import ClientError, Unreachable
-from flowserver.client.exchanges import ANSWER_DEPTH_MAX, PAUSE_SECONDS_MAX, Request, backoff_seconds
+from flowserver.client.exchanges import ANSWER_DEPTH_MAX, Request
+from flowserver.client.outages import Outage
 from flowserver.client.paths import path_of
 from flowserver.client.results import Event, typed
 
@@ -19,15 +20,14 @@ LAST: Final = frozenset(("ExecutionSucceeded", "ExecutionFailed", "ExecutionStop
 class Feed:
     """The events of one execution after the one with the id `after`. Events come once each, in order.
 
-    The connection may break at any place: `request` then asks for what is missing. `give_up_after` is the number of
-    connections in a row without a single event that are tried.
+    The connection may break at any place: `request` then asks for what is missing, until the server has been
+    away for `outage_seconds` and `retries` further connections have failed.
     """
 
-    def __init__(self, flow: str, name: str, after: int, give_up_after: int) -> None:
+    def __init__(self, flow: str, name: str, after: int, outage_seconds: float, retries: int) -> None:
         self._path = path_of("flows", flow, "executions", name, "events", "stream")
         self._after = after
-        self._give_up_after = give_up_after
-        self._failures = 0
+        self._outage = Outage(outage_seconds, retries=retries)
         self._data: list[str] = []
         self._is_end = False
 
@@ -53,13 +53,16 @@ class Feed:
 
     def read(self, line: str) -> Iterator[Event]:
         """The event that this line completes, if it does."""
+        if self.is_silent(line):
+            self._outage.over()
         if line.startswith("data:"):
             self._data.append(line.removeprefix("data:").removeprefix(" "))
         elif not line and self._data:
             event = _event("\n".join(self._data))
             self._data.clear()
             if event.event_id > self._after:
-                self._after, self._failures = event.event_id, 0
+                self._after = event.event_id
+                self._outage.over()
                 self._is_end = event.type in LAST
                 yield event
 
@@ -72,12 +75,7 @@ class Feed:
 
         Raises the error if there is no point in a further one.
         """
-        if not isinstance(error, Unreachable | None) and getattr(error, "status", 0) not in (429, 502, 503, 504):
-            raise error
-        self._failures += 1
-        if self._failures > self._give_up_after:
-            raise error or Unreachable("the server ends the connection again and again")
-        return min(backoff_seconds(self._failures), PAUSE_SECONDS_MAX)
+        return self._outage.pause_seconds(error or Unreachable("the server ends the connection again and again"))
 
 
 def _event(data: str) -> Event:

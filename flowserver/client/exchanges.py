@@ -13,6 +13,9 @@ import msgspec
 from flowserver.base.json_values import DEPTH_MAX, InvalidJson, dump_json_bytes, load_json
 from flowserver.client.errors import ClientError, Refused, Unreachable, refusal
 
+RETRIES: Final = 3
+"""Times that a request is repeated, unless the client says otherwise."""
+
 REPLY_SECONDS: Final = 30.0
 """How long an answer may take, beyond the time that the request itself asks the server to wait."""
 
@@ -30,7 +33,10 @@ NO_CONTENT: Final = 204
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `repeatable` if the same request twice has the effect of one."""
+    """One request. `repeatable` if the same request twice has the effect of one.
+
+    `retries` is how often it is repeated at most, if not as often as the client does.
+    """
 
     method: str
     path: str
@@ -38,6 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes | None = None
     headers: Mapping[str, str] = {}
     repeatable: bool = False
+    retries: int | None = None
     patience_seconds: float = REPLY_SECONDS
 
 
@@ -96,6 +103,7 @@ def _sent(request: Request, retries: int) -> Conversation[Answer]:
     or if it may safely happen twice. A `Retry-After` is waited for.
     """
     failures, was_lost = 0, False
+    retries = retries if request.retries is None else request.retries
     while True:
         try:
             answer = yield request
@@ -108,7 +116,7 @@ def _sent(request: Request, retries: int) -> Conversation[Answer]:
                 return answer
             if failures == retries or not _may_help(request, answer):
                 raise _refused(answer, was_lost)
-            wanted, was_lost = _retry_after(answer), was_lost or answer.status != THROTTLED
+            wanted, was_lost = retry_after_seconds(answer.headers), was_lost or answer.status != THROTTLED
         yield Pause(min(max(wanted, backoff_seconds(failures)), PAUSE_SECONDS_MAX))
         failures += 1
 
@@ -124,11 +132,13 @@ def _refused(answer: Answer, was_lost: bool) -> Refused:
         problem = None
     error = refusal(answer.status, problem if isinstance(problem, dict) else {})
     error.was_repeated = was_lost
+    error.retry_after_seconds = retry_after_seconds(answer.headers)
     return error
 
 
-def _retry_after(answer: Answer) -> float:
-    text = answer.headers.get("retry-after", "")
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """How long the server asks to wait before the next request; 0 if it does not."""
+    text = headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else 0.0
 
 

@@ -70,7 +70,7 @@ def test_goes_on_after_a_restart(run, restarted, options):
 
 
 def test_gives_up_in_the_end(run, restarted, monkeypatch):
-    monkeypatch.setattr(following, "LOST_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(following, "OUTAGE_SECONDS", 0.0)
     ended = run("start", "long", "--name", "e", "--wait")
     assert (ended.exit_code, restarted.pauses) == (4, 0)
     assert "cannot be reached" in ended.stderr.splitlines()[-1]
@@ -88,7 +88,7 @@ def test_a_followed_history_goes_on_after_a_restart(run, restarted):
 
 
 def test_a_followed_history_gives_up_in_the_end(run, restarted, monkeypatch):
-    monkeypatch.setattr(executions, "LOST_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(executions, "OUTAGE_SECONDS", 0.0)
     assert run("start", "long", "--name", "e").exit_code == 0
     followed = run("executions", "history", "long/e", "--follow")
     assert (followed.exit_code, restarted.pauses) == (4, 0)

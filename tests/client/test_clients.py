@@ -272,7 +272,7 @@ def test_events_continue_where_the_connection_broke(answering, no_pauses):
     assert [each[2]["last-event-id"] for each in asked] == ["0", "2", "2"]
     url, asked = answering((200, {}, b""))
     with Client(url, retries=2) as client, pytest.raises(Unreachable):
-        list(client.events("f", "e"))
+        list(client.events("f", "e", outage_seconds=0))
     assert len(asked) == 3
 
 
@@ -284,7 +284,7 @@ async def test_events_of_a_redriven_execution_continue_where_the_connection_brok
         lines = b'data: {"eventId": %d, "type": "%s", "time": "t"}\n\n'
         return b"".join(lines % (number, type.encode()) for number, type in enumerate(types, first))
 
-    monkeypatch.setattr("flowserver.client.event_streams.PAUSE_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("flowserver.client.outages.OUTAGE_PAUSE_SECONDS_MAX", 0.0)
     broken = {"Content-Length": "9999"}
     url, asked = answering(
         (200, broken, history("ExecutionStarted", "ExecutionFailed")),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flowserver.client import WaitedTooLong, calls
+from flowserver.client import WaitedTooLong, waiting
 from flowserver.client.exchanges import Answer, Pause, Request
 
 RUNNING = b'{"flowName": "f", "name": "e", "status": "Running", "startedTime": "2026-01-02T03:04:05Z"}'
@@ -23,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
-    monkeypatch.setattr("flowserver.client.calls.time", clock)
+    monkeypatch.setattr("flowserver.client.waiting.time", clock)
     return clock
 
 
@@ -31,7 +31,7 @@ def waits_and_pauses(clock: Clock, timeout_seconds: float, *, is_parked: bool) -
     """What `wait` asks the server to wait, and its pauses, until its time-out."""
     waits: list[int] = []
     pauses: list[float] = []
-    conversation = calls.wait("f", "e", timeout_seconds=timeout_seconds)
+    conversation = waiting.wait("f", "e", timeout_seconds=timeout_seconds)
     wanted = next(conversation)
     try:
         while True:

@@ -32,11 +32,12 @@ from flowserver.cli.remote.execution_filters import (
 from flowserver.cli.remote.execution_states import OfStatus, state_of
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import Columns, more_than, show_list, show_one
-from flowserver.cli.remote.reconnecting import IS_BACK, LOST_SECONDS_MAX, Reconnecting
+from flowserver.cli.remote.reconnecting import IS_BACK, Reconnecting
 from flowserver.cli.remote.redrives import redrive_executions
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant, shown_span
 from flowserver.cli.server_options import takes_choices
+from flowserver.client.outages import OUTAGE_SECONDS
 from flowserver.client.results import Event, Execution
 from flowserver.machine.events import EventType
 
@@ -260,7 +261,7 @@ def _followed(session: Session, flow: str, name: str) -> Iterator[Event]:
         """`watch` says that; no event does."""
 
     way_back = f"flowserver executions history {execution.path} --follow"
-    reading = Reconnecting(session.client, execution, say, on_parked, LOST_SECONDS_MAX, way_back)
+    reading = Reconnecting(session.client, execution, say, on_parked, OUTAGE_SECONDS, way_back)
     return with_paths(reading.events())
 
 

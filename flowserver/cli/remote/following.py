@@ -11,11 +11,12 @@ import typer
 
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.remote.reconnecting import IS_BACK, LOST_SECONDS_MAX, Reconnecting
+from flowserver.cli.remote.reconnecting import IS_BACK, Reconnecting
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line, waiting_lines
 from flowserver.cli.remote.step_states import Progress
 from flowserver.client.errors import WaitedTooLong
+from flowserver.client.outages import OUTAGE_SECONDS
 from flowserver.client.results import Execution
 
 _DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
@@ -31,7 +32,7 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
     """Show the steps until the execution has ended; returns it then.
 
     While steps wait for a redrive, or it is parked, it waits too: it says so once, with the command to go on. It does
-    not say so of waits that are over. If the server is away it asks again, until `timeout_seconds` or LOST_SECONDS_MAX
+    not say so of waits that are over. If the server is away it asks again, until `timeout_seconds` or OUTAGE_SECONDS
     have passed.
     Raises WaitedTooLong after `timeout_seconds`. Ctrl-c detaches: it says how to come back, and raises typer.Exit.
     """
@@ -53,8 +54,8 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
             session.note("It was restarted.")
 
     say_parked(execution.parked_error or "")
-    lost_seconds_max = LOST_SECONDS_MAX if timeout_seconds is None else timeout_seconds
-    reading = Reconnecting(session.client, execution, say, say_parked, lost_seconds_max, _way_back(execution))
+    outage_seconds = OUTAGE_SECONDS if timeout_seconds is None else timeout_seconds
+    reading = Reconnecting(session.client, execution, say, say_parked, outage_seconds, _way_back(execution))
     with _detaching(execution), _limited(execution, timeout_seconds):
         if not session.quiet:
             _show_steps(session, reading, progress, draws)
