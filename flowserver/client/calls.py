@@ -91,7 +91,8 @@ def start(
     because the server shows its time to the second. Otherwise raises Conflict, as for any name that is taken.
     """
     began = time.monotonic()
-    chosen = name or _random_name()
+    chosen = _random_name() if name is None else name
+    started_path = path_of("flows", flow, "executions", chosen)
     given_body = {"name": chosen, "input": input, "qualifier": qualifier}
     body = {key: value for key, value in given_body.items() if value is not None}
     path = path_of("flows", flow, "executions")
@@ -100,7 +101,7 @@ def start(
     except Conflict as error:
         if not error.was_repeated:
             raise
-        answer = yield Request(method="GET", path=path_of("flows", flow, "executions", chosen), repeatable=True)
+        answer = yield Request(method="GET", path=started_path, repeatable=True)
         found = typed(Execution, answer.document)
         since = time.monotonic() - began
         if name is None or is_of_this_call(found, answer, input=input, qualifier=qualifier, since_seconds=since):

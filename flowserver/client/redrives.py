@@ -7,7 +7,7 @@ from typing import Final
 from flowserver.client.calls import send
 from flowserver.client.exchanges import Conversation
 from flowserver.client.paths import path_of
-from flowserver.client.results import Execution, Json, ManyRedriven, Nothing
+from flowserver.client.results import Execution, Json, ManyRedriven, RedrivePlan
 
 LOOKED_AT: Final = 20
 """Executions that one request of a bulk redrive looks at: few enough for an answer within seconds."""
@@ -38,10 +38,10 @@ def plan_redrive(
     from_step: str | None = None,
     definition: str = "same",
     input: Json | None = None,
-) -> Conversation[Nothing]:
+) -> Conversation[RedrivePlan]:
     """What a redrive would do, and why it cannot be made; nothing changes."""
     body = _redrive(from_step, definition, input) | {"dryRun": True}
-    return send(Nothing, "POST", path_of("flows", flow, "executions", name, "redrive"), body, repeatable=True)
+    return send(RedrivePlan, "POST", path_of("flows", flow, "executions", name, "redrive"), body, repeatable=True)
 
 
 def redrive_many(

@@ -99,6 +99,39 @@ class ManyRedriven(Result, frozen=True):
     next_token: str | None = None
 
 
+class StepAgain(msgspec.Struct, frozen=True):
+    """A step that a redrive would run again."""
+
+    path: str
+    why: str
+    """`failed`, `aborted` or `asked`."""
+
+
+class StepKept(msgspec.Struct, frozen=True):
+    """A step whose results a redrive would keep."""
+
+    step: str
+    times: int
+    """How often it has succeeded."""
+
+
+class RedrivePlan(Result, frozen=True):
+    """What a redrive would do."""
+
+    redrivable: bool
+    reasons: list[str]
+    """Why it cannot be made."""
+    again_count: int = 0
+    """Steps that would run again; `again` has the first of them."""
+    failed_count: int = 0
+    aborted_count: int = 0
+    calls_again_count: int = 0
+    """Calls of functions that would be made again with the same input and idempotency key."""
+    again: list[StepAgain] = []
+    kept_count: int = 0
+    kept: list[StepKept] = []
+
+
 class Event(Result, frozen=True):
     """One event of an execution's history."""
 

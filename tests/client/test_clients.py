@@ -323,6 +323,8 @@ def test_a_repeated_bulk_redrive_redrives_nothing_twice(client, monkeypatch):
     """The execution has failed again when the repeat of the request arrives."""
     client.put_flow("fails", "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: x, error: E}\n")
     client.start("fails", name="f", wait_seconds=5)
+    plan = client.plan_redrive("fails", "f")
+    assert (plan.redrivable, plan.reasons, plan.failed_count, plan.again[0].path) == (True, [], 1, "x")
     send = client._http.request
 
     def lose(**arguments):

@@ -11,7 +11,7 @@ from flowserver.client import AsyncClient, Client, NameInvalid
 
 ADDRESS = "http://127.0.0.1:1"
 IN_PATHS = ("flow", "name", "version", "queue", "topic", "invocation_id")
-NOT_IN_PATHS = {("start", "name"), ("create_schedule", "name"), ("create_alias", "name"), ("tasks", "flow")}
+NOT_IN_PATHS = {("create_schedule", "name"), ("create_alias", "name"), ("tasks", "flow")}
 """Names in bodies and queries: the server checks them."""
 
 VALUES = {"flow": "f", "name": "n", "version": 1, "queue": "q", "topic": "t", "invocation_id": "i"}
