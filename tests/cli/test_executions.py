@@ -61,13 +61,13 @@ def test_a_parked_execution_is_watched_aloud(run, started, monkeypatch):
     change(parked_error="a bug")
     read = Client.events
 
-    def events(client, flow, name, *, after, on_silence):
+    def events(client, flow, name, *, after, on_silence, **more):
         """The server sends nothing but comments, and the reason changes; then the execution is stopped."""
         for reason in ("a bug", None, None, "another bug"):
             change(parked_error=reason)
             on_silence()
         client.stop(flow, name)
-        yield from read(client, flow, name, after=after)
+        yield from read(client, flow, name, after=after, **more)
 
     monkeypatch.setattr(Client, "events", events)
     watched = run("watch", "f/e", "--server", server.url)
