@@ -8,13 +8,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from flowserver.client.errors import Conflict, ServerFault
-from flowserver.client.exchanges import (
-    REPLY_SECONDS,
-    Answer,
-    Conversation,
-    Request,
-    json_content,
-)
+from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content
 from flowserver.client.listings import Listing, given
 from flowserver.client.lost_starts import is_of_this_call
 from flowserver.client.paths import function_path, path_of

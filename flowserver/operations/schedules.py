@@ -26,7 +26,7 @@ from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
-from flowserver.operations.schedule_targets import ScheduleWarning, unknown_flow, unknown_qualifier, unreadable_timing
+from flowserver.operations.schedule_warnings import ScheduleWarning, unknown_flow, unknown_qualifier, unreadable_timing
 from flowserver.store.executions.lookups import find_statuses
 from flowserver.store.flows import find_flow
 from flowserver.store.schedules.rows import (

@@ -37,7 +37,7 @@ from flowserver.operations.schedule_fields import (
     Limited,
     ScheduleChange,
 )
-from flowserver.operations.schedule_targets import ScheduleWarning
+from flowserver.operations.schedule_warnings import ScheduleWarning
 from flowserver.operations.schedules import ShownSchedule
 
 Expression = Annotated[
