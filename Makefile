@@ -1,8 +1,8 @@
 # The tasks of this checkout; `make` alone lists them. Everything is installed into .venv (and, for the tests of the
-# Node SDK, tests/sdk/node/node_modules) from lock files with hashes. Nothing else on the machine changes.
+# Node SDK and of the console, node_modules below tests/) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test covered check testing format docs lock
+.PHONY: help install run test covered check testing format docs vendor lock
 
 # The newest Python that starts: a name may exist without an interpreter behind it (pyenv's shims).
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
@@ -19,6 +19,7 @@ RUNTIME := $(VENV)/.runtime
 PROJECT := $(VENV)/.project
 TESTING := $(VENV)/.testing
 SDK_V3 := $(VENV)/sdk-v3/.installed
+CONSOLE := tests/console/node_modules/.package-lock.json
 SDK_NODE := $(if $(shell command -v npm),tests/sdk/node/node_modules/.package-lock.json)
 
 # The SDKs under test use proxies even for 127.0.0.1 and ignore NO_PROXY. Without bytecode, every process that the tests
@@ -66,6 +67,9 @@ format: $(TESTING) ## Format the code and fix what the linter can
 docs: $(TESTING) ## Regenerate the generated parts of docs/
 	$(BIN)/python -m tests.docs.generate
 
+vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
+	node tests/console/vendor/build.mjs flowserver/console/vendor
+
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
 
@@ -103,4 +107,8 @@ $(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
 
 tests/sdk/node/node_modules/.package-lock.json: tests/sdk/node/package-lock.json
 	cd tests/sdk/node && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(CONSOLE): tests/console/package-lock.json
+	cd $(dir $<) && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
