@@ -1,4 +1,4 @@
-"""/v1/definitions: checks of definitions that are not stored."""
+"""/v1/definitions: checks of definitions that are not stored, and the language for editors."""
 
 from typing import Annotated
 
@@ -10,6 +10,7 @@ from flowserver.api.rest.answers import answer
 from flowserver.api.rest.bodies import read_definition
 from flowserver.api.rest.described_bodies import definition_request
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition, ValidationQuery
+from flowserver.api.rest.models.definition_language import LANGUAGE, DefinitionLanguage
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import MissingParameter, UnsupportedMediaType
@@ -33,3 +34,11 @@ async def validate_definition(
     """
     wanted = await read_definition(request, ValidateDefinition, {})
     return answer(DefinitionReport.of(await operations.flows.diagnose(wanted.definition, lenient=query.lenient)))
+
+
+@router.get(
+    "/language", summary="Describe the definition language", response_model=DefinitionLanguage, responses=problems()
+)
+async def describe_language() -> Response:
+    """The kinds of objects that definitions are made of, with their attributes: for editors that complete them."""
+    return answer(LANGUAGE)

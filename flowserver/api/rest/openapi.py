@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.models.definition_language import DefinitionLanguage
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
 from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution
@@ -66,7 +67,7 @@ MODELS = (
     *(InvocationPage, Invocation),
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
-    *(ValidateDefinition, DefinitionReport, Problem),
+    *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""
 
@@ -96,7 +97,7 @@ TAGS = [
     {"name": "functions", "description": "Where the functions that flows name are called."},
     {"name": "invocations", "description": "Asynchronous invocations that the server has parked: restarted, stopped."},
     {"name": "queues", "description": "Queues and topics, for people who look after them."},
-    {"name": "definitions", "description": "Checks without consequences."},
+    {"name": "definitions", "description": "Checks without consequences, and the language for editors."},
 ]
 
 

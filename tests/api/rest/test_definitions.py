@@ -2,6 +2,7 @@
 
 import httpx
 
+from flowserver.language.fields import KINDS, STEPS, Shape
 from tests.api.rest.conftest import PASS, assert_problem
 
 HERE = "/v1/definitions/validate"
@@ -58,3 +59,51 @@ async def test_it_needs_a_definition(client: httpx.AsyncClient) -> None:
     report = (await client.post(HERE, json={"definition": {"version": "v1"}})).json()
     assert [found["id"] for found in report["diagnostics"]] == ["missing-attribute"] * 2
     assert_problem(await client.post(HERE, json={"definition": PASS, "name": "x"}), 400, "InvalidArgument")
+
+
+async def test_the_language_as_data_is_that_of_the_tables(client: httpx.AsyncClient) -> None:
+    language = (await client.get("/v1/definitions/language")).json()
+    kinds = {kind["name"]: kind for kind in language["kinds"]}
+    assert [name for name, kind in kinds.items() if kind["isStep"]] == list(STEPS)
+    assert {kind["title"] for kind in kinds.values()} == {kind.title for kind in KINDS}
+    for table in KINDS:
+        [kind] = [each for each in kinds.values() if each["title"] == table.title]
+        told = [(each["name"], each["required"], each["description"]) for each in kind["attributes"]]
+        assert told == [(each.name, each.required, each.doc) for each in table.fields.values()]
+    holders = {each["name"]: each["holds"] for kind in kinds.values() for each in kind["attributes"]}
+    assert set(filter(None, holders.values())) == {"step", *(name for name in kinds if not kinds[name]["isStep"])} - {
+        "flow"
+    }
+    lists_and_maps = {
+        field.name for kind in KINDS for field in kind.fields.values() if {Shape.LIST, Shape.MAP} & {*field.shapes}
+    }
+    assert {name for name in lists_and_maps if holders[name] is None} == {"errors", "serviceParams"}
+
+
+async def test_the_values_of_the_language_are_accepted(client: httpx.AsyncClient) -> None:
+    language = (await client.get("/v1/definitions/language")).json()
+    values = {(kind["name"], each["name"]): each["values"] for kind in language["kinds"] for each in kind["attributes"]}
+    assert values["task", "pattern"] == ["requestResponse", "sync", "waitForCallback"]
+    assert values["wait", "end"] == ["true", "false"]
+    assert {"FnF.ALL", "FnF.TaskTimeout", "FC.ResourceExhausted"} < {*values["retryPolicy", "errors"]}
+    for version in values["flow", "version"]:
+        report = (await client.post(HERE, content=PASS.replace("v1", version), headers=YAML)).json()
+        assert report == {"valid": True, "diagnostics": []}
+
+
+async def test_every_context_path_of_the_language_has_a_value(client: httpx.AsyncClient) -> None:
+    paths = (await client.get("/v1/definitions/language")).json()["contextPaths"]
+    of_task = "$context.task.token"  # which every waitForCallback step in these tests reads
+    assert of_task in paths
+    mappings = [{"target": path, "source": path} for path in paths if path != of_task]
+    definition = {
+        "version": "v1",
+        "type": "flow",
+        "steps": [{"type": "pass", "name": "p", "outputMappings": mappings}],
+    }
+    await client.put("/v1/flows/paths", json={"definition": definition})
+    run = (await client.post("/v1/flows/paths/executions?wait=30", json={})).json()
+    assert run["status"] == "Succeeded"
+    assert {path: value is not None for path, value in run["output"].items()} == {
+        path: True for path in paths if path != of_task
+    }
