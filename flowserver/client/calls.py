@@ -120,9 +120,12 @@ def get_execution(
     return get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None, **shown)
 
 
-def steps(flow: str, name: str) -> Listing[Step]:
-    """What became of each step of an execution, in the order in which they were entered first."""
-    return Listing(path_of("flows", flow, "executions", name, "steps"), "steps", Step, {})
+def steps(flow: str, name: str, *, at: int | None = None) -> Listing[Step]:
+    """What became of each step of an execution, in the order in which they were entered first.
+
+    With `at` as they were after the event of this id.
+    """
+    return Listing(path_of("flows", flow, "executions", name, "steps"), "steps", Step, {"at": at})
 
 
 def stop(flow: str, name: str, *, error: str | None = None, cause: str | None = None) -> Conversation[Execution]:

@@ -95,6 +95,10 @@ class StepSummaries:
 
     def __init__(self) -> None:
         self.last_event_id = 0
+        self.last_ms: int | None = None
+        """The instant of that event."""
+        self.execution_status: str = _RUNNING
+        """The status that it left the execution in."""
         self._steps: dict[str, StepSummary] = {}
         self._path_bytes = 0
         """Of the paths of steps and lists, and of those with numbers that are open or unfinished."""
@@ -124,7 +128,9 @@ class StepSummaries:
 
     def add(self, event: HistoryEvent) -> Seen:
         """Take an event in. One whose cause is missing from a damaged history is left out."""
-        self.last_event_id = event.event_id
+        self.last_event_id, self.last_ms = event.event_id, event.time_ms
+        if not event.step_name:
+            self.execution_status = _ENDS.get(event.type, _RUNNING)
         if event.type == EventType.EXECUTION_STARTED:
             self._begin(event)
         elif event.type == EventType.EXECUTION_REDRIVEN:
@@ -320,6 +326,15 @@ class StepSummaries:
         self._lists[event_id] = steps
         steps.head = event_id
 
+
+_RUNNING: Final = "Running"
+_ENDS: Final[dict[str, str]] = {
+    EventType.EXECUTION_SUCCEEDED: "Succeeded",
+    EventType.EXECUTION_FAILED: "Failed",
+    EventType.EXECUTION_STOPPED: "Stopped",
+    EventType.EXECUTION_TIMED_OUT: "TimedOut",
+}
+"""Ends of executions, and the statuses of `machine/state.py` that they leave."""
 
 _ITEM_ENTERED = (EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
 _ITEM_EXITED = (EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)

@@ -62,11 +62,16 @@ class KeptFolds(Generic[F]):
                 self._kept[execution_id] = fold
 
 
-def read_on(connection: Connection, execution_id: str, fold: Fold, limits: Limits) -> None:
-    """Add the events that are new; raises InvalidArgument if the fold then takes more than `step_paths_bytes_max`."""
+def read_on(connection: Connection, execution_id: str, fold: Fold, limits: Limits, up_to: int | None = None) -> None:
+    """Add the events that are new, or of these the ones up to that id.
+
+    Raises InvalidArgument if the fold then takes more than `step_paths_bytes_max`.
+    """
     most = limits.step_paths_bytes_max
     with closing(scan_history(connection, execution_id, from_event_id=fold.last_event_id + 1)) as events:
         for event in events:
+            if up_to is not None and event.event_id > up_to:
+                return
             fold.add(event)
             if fold.size > most:
                 reason = f"the paths of its steps take more than {most} bytes, the limit step_paths_bytes_max"

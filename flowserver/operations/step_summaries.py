@@ -5,17 +5,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from sqlalchemy import Connection
-
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import text_bytes
 from flowserver.engine.engine import Engine
 from flowserver.machine.step_summary import StepSummary
 from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.operations.executions import require_id
-from flowserver.operations.fold_cache import KeptFolds, read_on
+from flowserver.operations.fold_cache import KeptFolds
 from flowserver.operations.page_tokens import is_small_number
 from flowserver.operations.pages import Page, check_limit
+from flowserver.operations.rewinding import Rewindable, read_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,10 @@ class StepPage(Page[StepSummary]):
 
     last_event_id: int
     """They count all events up to this one."""
+    last_ms: int | None
+    """When it was recorded; None if no event can be read."""
+    execution_status: str
+    """What the execution was after it."""
 
 
 class StepSummaryOperations:
@@ -31,13 +34,16 @@ class StepSummaryOperations:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: KeptFolds[StepSummaries] = KeptFolds(StepSummaries, engine.limits)
+        make = partial(Rewindable, StepSummaries, engine.limits.step_snapshots_bytes_max)
+        self._kept: KeptFolds[Rewindable[StepSummaries]] = KeptFolds(make, engine.limits)
 
-    async def summarize(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> StepPage:
-        """The steps of an execution. The token is the position of the step that the page starts with.
+    async def summarize(
+        self, flow_name: str, name: str, *, at: int | None = None, next_token: str | None, limit: int | None
+    ) -> StepPage:
+        """The steps of an execution, or as they were after the event `at`. The token is the position of a step.
 
-        The first request reads the whole history; those that follow, what is new. Raises FlowNotExists,
-        ExecutionNotExists, InvalidArgument.
+        The first request reads the whole history; those that follow, what is new. For an earlier event some thousand
+        events are read again. Raises FlowNotExists, ExecutionNotExists, InvalidArgument.
         """
         limits = self._engine.limits
         size = check_limit(limit, limits.page_max)
@@ -48,15 +54,14 @@ class StepSummaryOperations:
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
 
-        def read(connection: Connection, summaries: StepSummaries) -> StepPage:
-            read_on(connection, execution_id, summaries, limits)
+        def page(summaries: StepSummaries) -> StepPage:
             steps = summaries.steps()
             shown = _shown(islice(steps, begin, begin + size), limits.page_bytes_max)
             end = begin + len(shown)
-            return StepPage(shown, str(end) if end < len(steps) else None, summaries.last_event_id)
+            following = str(end) if end < len(steps) else None
+            return StepPage(shown, following, summaries.last_event_id, summaries.last_ms, summaries.execution_status)
 
-        async with self._kept.use(execution_id) as summaries:
-            return await self._engine.slow_reads.ask(partial(read, summaries=summaries))
+        return await read_at(self._kept, self._engine, execution_id, at, page)
 
 
 def _shown(steps: Iterable[StepSummary], bytes_max: int) -> list[StepSummary]:

@@ -6,11 +6,11 @@ from fastapi import Query
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import page_answer
-from flowserver.api.rest.models.shared_types import PageQuery
-from flowserver.api.rest.models.steps import Step, StepPage
+from flowserver.api.rest.models.steps import Step, StepPage, StepQuery
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
+from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionNotExists, FlowNotExists
 
 router = rest_router("/flows/{flow}/executions/{execution}/steps", "executions")
@@ -20,11 +20,17 @@ router = rest_router("/flows/{flow}/executions/{execution}/steps", "executions")
     "", summary="Summarize steps", response_model=StepPage, responses=problems(FlowNotExists, ExecutionNotExists)
 )
 async def list_steps(
-    flow: FlowName, execution: ExecutionName, operations: Ops, query: Annotated[PageQuery, Query()]
+    flow: FlowName, execution: ExecutionName, operations: Ops, query: Annotated[StepQuery, Query()]
 ) -> Response:
     """Per step path: status, attempts, first and last instant, and of a foreach its iterations.
 
-    The reply has one item per step of the definition that was entered, however many iterations there are.
+    The reply has one item per step of the definition that was entered, however many iterations there are. With `at` it
+    is the summary as it was after that event, and `status` what the execution was then. The first request for an
+    execution reads its whole history; one for an earlier event reads some thousand events again.
     """
-    page = await operations.step_summaries.summarize(flow, execution, next_token=query.next_token, limit=query.limit)
-    return await page_answer(operations, page, "steps", Step.of, lastEventId=page.last_event_id)
+    page = await operations.step_summaries.summarize(
+        flow, execution, at=query.at, next_token=query.next_token, limit=query.limit
+    )
+    last_time = None if page.last_ms is None else format_instant(page.last_ms)
+    more = {"status": page.execution_status, "lastEventId": page.last_event_id, "lastEventTime": last_time}
+    return await page_answer(operations, page, "steps", Step.of, **more)

@@ -114,6 +114,13 @@ class ExecutionLimits:
         error="400 InvalidArgument if one execution passes it; otherwise the least recently used summaries are "
         "evicted, and made again from the whole history when they are needed",
     )
+    step_snapshots_bytes_max: int = limit(
+        4_194_304,
+        unit="bytes",
+        reason="memory of the step summary of one execution as it was after each thousandth event; part of "
+        "`step_paths_bytes_max`",
+        error="none: every second one is dropped, and a request for an earlier event reads twice as many events",
+    )
     cached_executions_bytes_max: int = limit(
         50_331_648,
         unit="bytes",

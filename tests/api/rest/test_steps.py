@@ -65,6 +65,24 @@ async def test_while_it_runs_later_requests_add_new_events(
     assert after["lastEventId"] > before["lastEventId"]
 
 
+async def test_the_summary_as_it_was_after_an_event(client: httpx.AsyncClient) -> None:
+    await _run(client, 2)
+    events = (await client.get(f"{HERE.removesuffix('steps')}events?limit=1000")).json()["events"]
+    now = (await client.get(HERE)).json()
+    assert (now["status"], now["lastEventTime"]) == ("Succeeded", events[-1]["time"])
+    entered = next(event for event in events if event["type"] == "IterationEntered")
+    then = (await client.get(f"{HERE}?at={entered['eventId']}")).json()
+    assert (then["status"], then["lastEventId"], then["lastEventTime"]) == (
+        "Running", entered["eventId"], entered["time"],
+    )  # fmt: skip
+    assert [(step["path"], step["status"]) for step in then["steps"]] == [("pack", "Running")]
+    assert then["steps"][0]["iterations"] == {"total": 2, "done": 0, "failed": 0, "aborted": 0, "running": 1}
+    assert (await client.get(f"{HERE}?at=2147483646")).json() == now
+    assert [step["path"] for step in (await client.get(f"{HERE}?at={len(events)}&nextToken=2")).json()["steps"]] == [
+        "ship"
+    ]
+
+
 async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
     await _run(client, 2)
     steps = (await client.get(HERE)).json()["steps"]
@@ -73,7 +91,7 @@ async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, 
     assert summaries.size == 3 * ENTRY_BYTES + 2 * len("".join(step["path"] for step in steps))
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "nextToken=x", "form=1"])
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "nextToken=x", "form=1", "at=0", "at=x", "at=2147483647"])
 async def test_wrong_queries(client: httpx.AsyncClient, query: str) -> None:
     await _run(client, 1)
     assert_problem(await client.get(f"{HERE}?{query}"), 400, "InvalidArgument")

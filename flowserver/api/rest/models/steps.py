@@ -4,10 +4,12 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.shared_types import Instant, NextToken, Resource, with_examples
+from flowserver.api.rest.models.shared_types import Instant, NextToken, PageQuery, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
+from flowserver.machine.state import Status
 from flowserver.machine.step_summary import StepStatus, StepSummary
+from flowserver.operations.history_search import EVENT_ID_MAX
 
 _STEP: JsonObject = {
     "path": "pack",
@@ -103,11 +105,31 @@ class Step(Resource):
         )
 
 
+class StepQuery(PageQuery):
+    """Which page of a summary, and after which event."""
+
+    at: Annotated[
+        int | None,
+        Field(ge=1, le=EVENT_ID_MAX, description="As it was after the event of this id; as it is if absent."),
+    ] = None
+
+
+_PAGE: JsonObject = {
+    "steps": [_STEP],
+    "status": "Running",
+    "lastEventId": 1234,
+    "lastEventTime": "2026-01-02T03:04:06.001Z",
+    "nextToken": None,
+}
+
+
 class StepPage(Resource):
     """Steps in the order in which they were entered first."""
 
-    model_config = with_examples({"steps": [_STEP], "lastEventId": 1234, "nextToken": None})
+    model_config = with_examples(_PAGE)
 
     steps: list[Step]
+    status: Annotated[Status, Field(description="What the execution was after that event.")]
     last_event_id: Annotated[int, Field(description="They count all events up to this one.")]
+    last_event_time: Annotated[Instant | None, Field(description="Its instant; null if no event can be read.")]
     next_token: NextToken

@@ -1,0 +1,126 @@
+"""Step summaries as they were after earlier events, and how many events are read for them."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from flowserver.machine.events import Event
+from flowserver.machine.step_summary_fold import StepSummaries
+from flowserver.operations import rewinding
+from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.operations.rewinding import Rewindable
+from flowserver.operations.step_summaries import StepPage
+from tests.conformance.cases import Reply
+from tests.engine.called_functions import Call, Functions
+from tests.engine.nodes import Node
+from tests.support.flows import flow
+from tests.support.world import World
+
+PACK = """
+- type: foreach
+  name: pack
+  iterationMapping: {collection: $.list, item: item}
+  steps:
+  - {type: task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'}
+  - {type: pass, name: stick}
+"""
+
+
+@pytest.mark.parametrize("bytes_max", [1_000_000, 8_000, 0])
+def test_after_each_event_it_is_the_fold_of_the_events_until_then(
+    monkeypatch: pytest.MonkeyPatch, bytes_max: int
+) -> None:
+    """Also if there is room for a few snapshots only, or for none."""
+    monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 40)
+    replies = {"label": [*[Reply(returns={})] * 70, Reply(raises="Torn")]}
+    world = World(flow(PACK), input={"list": list(range(100))}, replies=replies)
+    world.run()
+    fold = Rewindable(StepSummaries, bytes_max)
+    for event in world.events:
+        fold.add(event)
+        assert fold.size - fold.newest.size <= bytes_max
+    single = StepSummaries()
+    for event in world.events:
+        single.add(event)
+        then = fold.before(event.event_id)()
+        assert then.last_event_id <= event.event_id
+        for each in world.events[then.last_event_id : event.event_id]:
+            then.add(each)
+        assert (then.steps(), then.size, then.execution_status) == (
+            single.steps(), single.size, single.execution_status,
+        )  # fmt: skip
+    assert fold.newest.steps() == single.steps()
+    assert (fold.size > fold.newest.size) is bool(bytes_max)
+
+
+def test_a_summary_with_very_many_open_lists_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 40)
+    monkeypatch.setattr(rewinding, "ENTRIES_MAX", 50)
+    world = World(flow(PACK), input={"list": list(range(100))}, replies={"label": [Reply(returns={})]})
+    world.run()
+    fold = Rewindable(StepSummaries, 1_000_000)
+    widths = []
+    for event in world.events:
+        before = fold.size - fold.newest.size
+        fold.add(event)
+        if fold.size - fold.newest.size > before:
+            widths.append(len(fold.newest))
+    assert widths
+    assert max(widths) <= 50
+
+
+@pytest.fixture
+def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The events that summaries have taken in."""
+    ids: list[int] = []
+    add: Callable[[StepSummaries, Event], object] = StepSummaries.add
+
+    def noted(summaries: StepSummaries, event: Event) -> object:
+        ids.append(event.event_id)
+        return add(summaries, event)
+
+    monkeypatch.setattr(StepSummaries, "add", noted)
+    yield ids
+
+
+async def test_a_request_for_an_earlier_event_reads_a_thousand_events_at_most(node: Node, added: list[int]) -> None:
+    loop = PACK.replace("task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'", "pass, name: label")
+    await node.create_flow("f", loop)
+    await node.start("f", "e", {"list": list(range(400))})
+    await node.end_of("f", "e")
+    last = (await _at(node, None)).last_event_id
+    assert (len(added), last > 3_500) == (last, True)
+    for event_id in (last, last - 1, last // 2, 999, 1):
+        added.clear()
+        page = await _at(node, event_id)
+        assert (page.last_event_id, page.execution_status) == (event_id, "Succeeded" if event_id == last else "Running")
+        assert len(added) < 1_000
+    assert [step.path for step in (await _at(node, 2)).items] == ["pack"]
+
+
+async def test_an_earlier_event_than_a_redrive(node: Node, functions: Functions) -> None:
+    broken = {3}
+
+    def answer(call: Call) -> None:
+        if call.event["item"] in broken:
+            call.fail("Torn")
+        else:
+            call.reply({})
+
+    await node.register(functions, "shop/label")
+    functions.scripts["shop/label"] = answer
+    await node.create_flow("f", PACK)
+    await node.start("f", "e", {"list": list(range(8))})
+    await node.end_of("f", "e")
+    failed = await _at(node, None)
+    broken.clear()
+    await node.operations.redrives.redrive("f", "e", RedriveWish())
+    await node.end_of("f", "e")
+    assert (await _at(node, None)).execution_status == "Succeeded"
+    assert await _at(node, failed.last_event_id) == failed
+    assert (failed.execution_status, failed.items[0].status) == ("Failed", "Failed")
+    assert (await _at(node, failed.last_event_id + 1)).execution_status == "Running"
+
+
+async def _at(node: Node, event_id: int | None) -> StepPage:
+    return await node.operations.step_summaries.summarize("f", "e", at=event_id, next_token=None, limit=None)
