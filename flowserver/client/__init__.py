@@ -25,6 +25,7 @@ from flowserver.client.errors import (
 )
 from flowserver.client.results import (
     Alias,
+    DefinitionGraph,
     Event,
     Execution,
     Flow,
@@ -65,6 +66,7 @@ __all__ = [
     "Client",
     "ClientError",
     "Conflict",
+    "DefinitionGraph",
     "Event",
     "Execution",
     "Flow",

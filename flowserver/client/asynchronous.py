@@ -150,6 +150,7 @@ class AsyncClient:
     patch_flow = _awaiting(calls.patch_flow)
     delete_flow = _awaiting(calls.delete_flow)
     validate = _awaiting(calls.validate)
+    draw_definition = _awaiting(calls.draw_definition)
     functions = _async_listing(calls.functions)
     get_function = _awaiting(calls.get_function)
     put_function = _awaiting(calls.put_function)

@@ -152,6 +152,7 @@ class Client:
     patch_flow = _calling(calls.patch_flow)
     delete_flow = _calling(calls.delete_flow)
     validate = _calling(calls.validate)
+    draw_definition = _calling(calls.draw_definition)
     functions = _listing(calls.functions)
     get_function = _calling(calls.get_function)
     put_function = _calling(calls.put_function)

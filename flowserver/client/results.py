@@ -164,6 +164,17 @@ class Flow(Result, frozen=True):
     """Whether the request created it."""
 
 
+class DefinitionGraph(Result, frozen=True):
+    """The steps of a definition and the ways between them, with the fields of the API."""
+
+    nodes: list[Json]
+    """The steps in document order; the number of a step is its `id`."""
+    lists: list[Json]
+    """The lists of steps, with the numbers of their `nodes`."""
+    edges: list[Json]
+    """Each `from` one step `to` another; None at the end of a list."""
+
+
 class Function(Result, frozen=True):
     """A registered function."""
 

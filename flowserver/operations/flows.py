@@ -14,6 +14,7 @@ from flowserver.engine.engine import Engine
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
+from flowserver.language.picture import Picture, picture_of
 from flowserver.operations.definition_targets import find_missing_targets, has_targets
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
@@ -273,6 +274,21 @@ class FlowOperations:
             return await self.validate(definition, lenient=lenient)
         except DefinitionRejected as error:
             return error.diagnostics
+
+    async def picture(self, definition: str) -> Picture:
+        """The steps of a definition and the ways between them; unknown and empty attributes are left out.
+
+        Raises DefinitionRejected, and InvalidArgument if the paths of its steps have more than `page_bytes_max`.
+        """
+        limits, work = self._engine.limits, Work(pause=yield_to_writer)
+        picture = await self._engine.checks.run(
+            lambda: picture_of(parse(definition, limits, lenient=True, work=work).flow)
+        )
+        if picture.path_characters > limits.page_bytes_max:
+            raise InvalidArgument(
+                f"the paths of the steps have more than {limits.page_bytes_max} bytes: nest less, or use shorter names"
+            )
+        return picture
 
 
 def require_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow:

@@ -113,6 +113,13 @@ def test_started_awaited_and_listed(client):
     assert list(client.events("greet", "second", after=len(events))) == []
 
 
+def test_a_definition_is_drawn(client):
+    drawn = client.draw_definition(GREET)
+    assert [node["name"] for node in drawn.nodes] == ["greet"]
+    assert drawn.lists == [{"id": 0, "kind": "root", "parent": None, "index": None, "nodes": [0]}]
+    assert [(edge["from"], edge["to"]) for edge in drawn.edges] == [(0, None)]
+
+
 async def test_the_same_without_blocking(server):
     async with AsyncClient(server.url) as client:
         await client.put_flow("later", GREET)

@@ -1,15 +1,18 @@
-"""/v1/definitions: checks of definitions that are not stored, and the language for editors."""
+"""/v1/definitions: checks and graphs of definitions that are not stored, and the language for editors."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.large_bodies import page_in_pieces
+from flowserver.api.rest.answers import PageOfPieces, answer
 from flowserver.api.rest.bodies import read_definition
 from flowserver.api.rest.described_bodies import definition_request
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition, ValidationQuery
+from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDefinition
 from flowserver.api.rest.models.definition_language import LANGUAGE, DefinitionLanguage
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
@@ -42,3 +45,21 @@ async def validate_definition(
 async def describe_language() -> Response:
     """The kinds of objects that definitions are made of, with their attributes: for editors that complete them."""
     return answer(LANGUAGE)
+
+
+@router.post(
+    "/graph",
+    summary="Describe a definition as a graph",
+    response_model=DefinitionGraph,
+    responses=problems(MissingParameter, UnsupportedMediaType),
+    openapi_extra=definition_request(DrawDefinition),
+)
+async def draw_definition(request: Request, operations: Ops) -> Response:
+    """Show the steps of a definition, its lists of steps, and the edges that control can take.
+
+    Unknown attributes and empty ones are left out, as in flows that are stored. The body is JSON or the bare
+    definition. A definition with errors is refused with its `diagnostics`.
+    """
+    wanted = await read_definition(request, DrawDefinition, {})
+    picture = await operations.flows.picture(wanted.definition)
+    return PageOfPieces(await operations.encoding.run(partial(page_in_pieces, DefinitionGraph.parts_of(picture))))

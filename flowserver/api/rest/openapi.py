@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDefinition
 from flowserver.api.rest.models.definition_language import DefinitionLanguage
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
@@ -67,6 +68,7 @@ MODELS = (
     *(InvocationPage, Invocation),
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
+    *(DrawDefinition, DefinitionGraph),
     *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""

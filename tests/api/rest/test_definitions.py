@@ -1,4 +1,4 @@
-"""Checks of definitions without storing them."""
+"""Checks and graphs of definitions without storing them."""
 
 import httpx
 
@@ -6,6 +6,7 @@ from flowserver.language.fields import KINDS, STEPS, Shape
 from tests.api.rest.conftest import PASS, assert_problem
 
 HERE = "/v1/definitions/validate"
+GRAPH = "/v1/definitions/graph"
 YAML = {"Content-Type": "text/yaml"}
 CHOICE = """\
 version: v1
@@ -107,3 +108,72 @@ async def test_every_context_path_of_the_language_has_a_value(client: httpx.Asyn
     assert {path: value is not None for path, value in run["output"].items()} == {
         path: True for path in paths if path != of_task
     }
+
+
+NESTED = """\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: pack
+    iterationMapping: {collection: $.items, item: item}
+    steps:
+      - type: choice
+        name: check
+        choices:
+          - condition: $.item > 1
+            steps: [{type: pass, name: big}]
+        default:
+          steps: [{type: pass, name: small}]
+  - type: parallel
+    name: ship
+    branches:
+      - steps: [{type: pass, name: book}]
+      - steps: [{type: pass, name: print, nonsense: x}]
+"""
+
+
+async def test_the_paths_of_a_graph_are_those_of_step_summaries(client: httpx.AsyncClient) -> None:
+    text = NESTED.replace(", nonsense: x", "")
+    assert (await client.put("/v1/flows/n", content=text, headers=YAML)).status_code == 201
+    started = await client.post("/v1/flows/n/executions?wait=60", json={"name": "e", "input": {"items": [1, 2]}})
+    assert started.json()["status"] == "Succeeded"
+    steps = (await client.get("/v1/flows/n/executions/e/steps")).json()["steps"]
+    graph = (await client.post(GRAPH, json={"definition": text})).json()
+    assert {each["path"] for each in graph["nodes"]} == {each["path"] for each in steps}
+    assert {"pack[].check.big", "ship[1].print"} <= {each["path"] for each in steps}
+
+
+async def test_a_graph_leaves_out_what_is_unknown(client: httpx.AsyncClient) -> None:
+    graph = (await client.post(GRAPH, content=NESTED, headers=YAML)).json()
+    assert graph.keys() == {"nodes", "lists", "edges"}
+    assert graph["lists"][1] == {"id": 1, "kind": "iteration", "parent": 0, "index": None, "nodes": [1]}
+    assert graph["edges"][:3] == [
+        {"from": 0, "to": 1, "kind": "iteration", "label": None, "index": None},
+        {"from": 0, "to": 4, "kind": "next", "label": None, "index": None},
+        {"from": 1, "to": 2, "kind": "option", "label": "$.item > 1", "index": 0},
+    ]
+    shown = graph["nodes"][0]
+    assert (shown["title"], shown["line"], shown["endLine"], shown["call"]) == ("$.items", 4, 14, None)
+    assert shown["foreach"] == {"source": "$.items", "item": "item", "index": None}
+
+
+async def test_a_definition_with_errors_has_no_graph(client: httpx.AsyncClient) -> None:
+    problem = await client.post(GRAPH, content="version: v1\ntype: flow\nsteps: []\n", headers=YAML)
+    assert_problem(problem, 400, "InvalidArgument")
+    assert [found["id"] for found in problem.json()["diagnostics"]] == ["empty-list"]
+    assert_problem(await client.post(GRAPH, json={}), 400, "MissingRequiredParams")
+
+
+async def test_a_graph_has_bounded_paths(client: httpx.AsyncClient) -> None:
+    """Long names that nest deeply repeat in the path of every step below them."""
+    depth, inner = 47, 900
+    loops = "".join(
+        f"{{type: foreach, name: {'x' * 128}, iterationMapping: {{collection: $, item: i}}, steps: ["
+        for _ in range(depth)
+    )
+    steps = ",".join(f"{{type: pass, name: p{number}}}" for number in range(inner))
+    text = f"{{version: v1, type: flow, steps: [{loops}{steps}{']}' * depth}]}}"
+    problem = await client.post(GRAPH, content=text, headers=YAML)
+    assert_problem(problem, 400, "InvalidArgument")
+    assert "the paths of the steps" in problem.json()["detail"]
