@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api import monitoring
+from flowserver.api.console import Console
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
@@ -72,7 +73,7 @@ def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
 
 
 class Application(Starlette):
-    """RPC, without a framework around it; what watches the server; and REST for everything else.
+    """RPC, without a framework around it; the console's files; what watches the server; and REST for everything else.
 
     REST and its framework are loaded for the first request to it: loading them takes about as long as all the rest of
     a start, and executions that wait for this server to come up need neither.
@@ -93,6 +94,8 @@ class Application(Starlette):
             "large_answers": LargeAnswers(limits),
         }
         self.add_middleware(RequestFrame, **self._frame)
+        self._files = Console(is_on=settings.console)
+        self._console = RequestFrame(self._files, **self._frame)
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
         self._fc = RequestFrame(
             _Later(self.state, FC_ROUTE),
@@ -106,6 +109,8 @@ class Application(Starlette):
         """Serve one request."""
         if scope["type"] != "http" or (scope["path"] in monitoring.PATHS and scope["method"] in monitoring.METHODS):
             await super().__call__(scope, receive, send)
+        elif self._files.serves(scope):
+            await self._console(scope, receive, send)
         elif is_rpc(scope):
             await self._rpc(scope, receive, send)
         elif scope["path"].startswith(FC_PREFIXES):

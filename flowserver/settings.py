@@ -80,6 +80,7 @@ class Settings(BaseSettings):
         repr=False,  # a URL may hold a password
         description="Queues that a broker keeps, by name: NAME=nats://HOST:PORT for a NATS server with JetStream.",
     )
+    console: bool = Field(True, description="Whether browsers that open the server's URL get the console.")
     processes: int = Field(
         1,
         ge=1,

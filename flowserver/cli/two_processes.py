@@ -133,7 +133,10 @@ def _become_front(app: Application, listeners: list[socket.socket], end: socket.
 
 async def _run_front(app: Application, listeners: list[socket.socket], end: socket.socket) -> None:
     state = app.state
-    front = Front(state.limits, state.clock, state.settings.allowed_hosts, is_wide=state.is_wide)
+    settings = state.settings
+    front = Front(
+        state.limits, state.clock, settings.allowed_hosts, is_wide=state.is_wide, has_console=settings.console
+    )
     listening = _Listening(front, listeners, state.limits)
 
     async def begin_leaving() -> None:

@@ -1,9 +1,10 @@
-"""The front: serves RPC itself, relays all other requests to the engine, and makes the calls of functions."""
+"""The front: serves RPC and the console's files itself, relays other requests, and makes the calls of functions."""
 
 from collections.abc import Collection, Mapping
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from flowserver.api.console import Console
 from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock
@@ -23,16 +24,27 @@ ACT = "act"
 class Front:
     """An ASGI application, and what the engine may call. Make it inside a running event loop, then `attach` it."""
 
-    def __init__(self, limits: Limits, clock: Clock, allowed_hosts: Collection[str], *, is_wide: bool = False) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        allowed_hosts: Collection[str],
+        *,
+        is_wide: bool = False,
+        has_console: bool = True,
+    ) -> None:
         self.is_leaving = False
         """Whether connections are to be closed with their next answer."""
         self._limits = limits
         self._clock = clock
         self._allowed_hosts = allowed_hosts
         self._is_wide = is_wide
+        self._large_answers = LargeAnswers(limits)
         self._relay = Relay()
         self._calling = Calling(DeferredInvoker(limits))
         self._rpc: RequestFrame | None = None
+        self._files = Console(is_on=has_console)
+        self._console = self._framed(self._files)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -49,14 +61,17 @@ class Front:
         self._relay.link = link
         access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
         route = RpcRoute(act, access, self._clock, self._allowed_hosts)
-        self._rpc = RequestFrame(
-            route, self._limits.request_bytes_max, lambda: self.is_leaving, LargeAnswers(self._limits)
-        )
+        self._rpc = self._framed(route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         assert self._rpc is not None
-        if is_rpc(scope):
+        if self._files.serves(scope):
+            await self._console(scope, receive, send)
+        elif is_rpc(scope):
             await self._rpc(scope, receive, send)
         else:
             await self._relay(scope, receive, send)
+
+    def _framed(self, app: ASGIApp) -> RequestFrame:
+        return RequestFrame(app, self._limits.request_bytes_max, lambda: self.is_leaving, self._large_answers)

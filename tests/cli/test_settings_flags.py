@@ -23,6 +23,7 @@ EXAMPLES = {
     "queue_bodies": ("plain", "plain"),
     "allowed_hosts": ("a, b", ["a", "b"]),
     "queues": ("a=nats://x/s?stream=t b=nats://y,z", {"a": "nats://x/s?stream=t", "b": "nats://y,z"}),
+    "console": ("false", False),
     "processes": ("2", 2),
     "drain_seconds": ("1.5", 1.5),
     "retention_days": ("7", 7),
@@ -33,6 +34,7 @@ EXAMPLES = {
 OTHERS = {
     "settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2,
     "migrate": (False, False),
+    "console": (True, True),
     "allowed_hosts": (["c"], ["c"]),
     "queues": (["c=d"], {"c": "d"}),
 }
@@ -42,7 +44,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_the_help(run, name):
     text = " ".join(run("serve", "--help").stdout.split())
-    follows = " / --no-" if name in ("migrate", "lenient") else " <"
+    follows = " / --no-" if name in ("migrate", "lenient", "console") else " <"
     assert f" {flag_of(name)}{follows}" in text
     assert Settings.model_fields[name].description in text
     assert f"[env: {variable_of(name)}" in text

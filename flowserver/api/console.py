@@ -1,0 +1,153 @@
+"""The console's files for browsers: its one page, at every URL that a person may open, and its assets.
+
+The page's URLs are also paths of other APIs: `/` is RPC's, `/queues` the message service's. Only a browser that opens a
+page says `application/xhtml+xml` and signs nothing, so only such requests are the console's.
+
+All URLs in the page are relative to its `<base>`, which is relative to the page's own URL. So the console works behind
+a proxy that adds a path prefix, and the server need not know the prefix.
+"""
+
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl
+
+from starlette.types import Receive, Scope, Send
+
+import flowserver
+from flowserver.api.large_bodies import Header, send_pieces
+from flowserver.concurrency.threads import run_aside
+
+FOLDER: Final = Path(flowserver.__file__).with_name("console")
+PAGE: Final = "index.html"
+
+PAGES: Final = re.compile(
+    r"/(?:(?:executions|flows|compare|waiting|schedules|functions|queues|server)(?:/[^/]*){0,7})?\Z"
+)
+"""Paths of pages. The console itself shows what each is, or that there is no such page."""
+
+ASSETS: Final = re.compile(r"/console/((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[a-z]+)*)\Z")
+"""Paths of assets. They have no part that begins with a dot, so they lead nowhere but into the folder."""
+
+TYPES: Final = {
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".png": b"image/png",
+    ".svg": b"image/svg+xml",
+    "": b"text/plain; charset=utf-8",  # LICENSES
+}
+"""The media type of every asset, by the end of its name. Other files are not shown."""
+
+METHODS: Final = ("GET", "HEAD")
+OF_OTHER_APIS: Final = frozenset(("action", "signature", "accesskeyid", "accountmeta"))
+"""Parameters of RPC and of the message service, in lower case."""
+
+BASE: Final = b'<base href="./">'
+
+_SAFE: Final[tuple[Header, ...]] = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"base-uri 'self'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+)
+
+
+def is_page(scope: Scope) -> bool:
+    """Whether a browser opens a page of the console with this request."""
+    if not PAGES.match(scope["path"]):
+        return False
+    headers = dict(scope["headers"])
+    if b"application/xhtml+xml" not in headers.get(b"accept", b""):
+        return False
+    if headers.get(b"authorization", b"basic ")[:6].lower() != b"basic ":  # that of a proxy, which browsers repeat
+        return False
+    fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return all(name.lower() not in OF_OTHER_APIS for name, _ in fields)
+
+
+class Console:
+    """An ASGI application for the requests that it `serves`. Files are read when they are first asked for."""
+
+    def __init__(self, *, is_on: bool, folder: Path = FOLDER) -> None:
+        self._is_on = is_on
+        self._folder = folder
+        self._known: dict[tuple[str, bytes], _File] = {}  # at most the files of the folder, and a page for each depth
+
+    def serves(self, scope: Scope) -> bool:
+        """Whether the request is for a page, or for an asset that exists; other requests are for other APIs."""
+        is_read = self._is_on and scope["method"] in METHODS
+        return is_read and (self._asset_of(scope) is not None or is_page(scope))
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        asset = self._asset_of(scope)
+        if asset is None:
+            page = await self._read(PAGE, _base(scope))
+            await _answer(scope, send, page, b"text/html; charset=utf-8", b"accept, accept-encoding")
+        else:
+            await _answer(scope, send, await self._read(asset), TYPES[Path(asset).suffix], b"accept-encoding")
+
+    def _asset_of(self, scope: Scope) -> str | None:
+        """The name of the file that is asked for, if there is one."""
+        found = ASSETS.match(scope["path"])
+        if found and Path(found[1]).suffix in TYPES and (self._folder / found[1]).is_file():
+            return found[1]
+        return None
+
+    async def _read(self, name: str, base: bytes = b"") -> "_File":
+        """The file as it is now, with this `<base>`."""
+        path = self._folder / name
+        status = path.stat()
+        version = (status.st_mtime_ns, status.st_size)
+        known = self._known.get((name, base))
+        if known is None or known.version != version:
+            known = self._known[name, base] = await run_aside(partial(_File.read, path, version, base))
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    version: tuple[int, int]
+    body: bytes
+    compressed: bytes
+    etag: bytes
+
+    @classmethod
+    def read(cls, path: Path, version: tuple[int, int], base: bytes) -> "_File":
+        body = path.read_bytes().replace(BASE, b'<base href="%b">' % base if base else BASE, 1)
+        return cls(version, body, gzip.compress(body, mtime=0), hashlib.sha256(body).hexdigest()[:32].encode())
+
+
+def _base(scope: Scope) -> bytes:
+    """The way from the page's URL to the server's root. Encoded slashes do not count: the browser does not decode."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return b"../" * (path.count(b"/") - 1) or b"./"
+
+
+async def _answer(scope: Scope, send: Send, file: _File, media_type: bytes, vary: bytes) -> None:
+    headers: Mapping[bytes, bytes] = dict(scope["headers"])
+    is_compressed = _takes_gzip(headers)
+    etag = b'"%b%b"' % (file.etag, b"-gzip" if is_compressed else b"")
+    common = [*_SAFE, (b"etag", etag), (b"vary", vary)]
+    if etag in headers.get(b"if-none-match", b""):
+        await send({"type": "http.response.start", "status": 304, "headers": common})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    encoding: list[Header] = [(b"content-encoding", b"gzip")] if is_compressed else []
+    body = file.compressed if is_compressed else file.body
+    await send_pieces(send, 200, [(b"content-type", media_type), *common, *encoding], [body])
+
+
+def _takes_gzip(headers: Mapping[bytes, bytes]) -> bool:
+    return re.search(rb"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|\Z))", headers.get(b"accept-encoding", b"")) is not None

@@ -1,0 +1,159 @@
+"""The console's files: which requests get them, and how they are sent."""
+
+import gzip
+from pathlib import Path
+
+import httpx
+import pytest
+
+from flowserver.api.console import BASE, FOLDER, PAGE, TYPES, Console
+from flowserver.server import create_app
+from flowserver.settings import Settings
+from tests.api.conftest import client_of
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def base_of(page: httpx.Response) -> str:
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    return page.text.partition('<base href="')[2].partition('"')[0]
+
+
+@pytest.mark.parametrize(
+    "path, base",
+    [
+        ("/", "./"),
+        ("/?since=1d", "./"),
+        ("/executions?status=failed&flow=order", "./"),
+        ("/queues", "./"),
+        ("/flows/order", "../"),
+        ("/flows/order/edit", "../../"),
+        ("/executions/order/8f0c2a?event=37&step=pack%5B17%5D.label", "../../"),
+        ("/executions/a%2Fb/c", "../../"),
+        ("/executions/", "../"),
+    ],
+)
+async def test_a_browser_gets_the_page_with_the_way_to_the_root(
+    client: httpx.AsyncClient, path: str, base: str
+) -> None:
+    assert base_of(await client.get(path, headers=BROWSER)) == base
+    assert base_of(await client.get(path, headers=BROWSER | {"authorization": "Basic eDp5"})) == base
+
+
+def test_the_page_has_one_base() -> None:
+    assert (FOLDER / PAGE).read_bytes().count(BASE) == 1
+
+
+@pytest.mark.parametrize(
+    "path, headers, status",
+    [
+        ("/", {}, 400),  # RPC without an action
+        ("/?Action=ListFlows", BROWSER, 200),
+        ("/?action=ListFlows", BROWSER, 400),
+        ("/?AccessKeyId=x&Signature=y", BROWSER, 400),
+        ("/?accountmeta", BROWSER, 200),
+        ("/", BROWSER | {"authorization": "ACS3-HMAC-SHA256 x"}, 400),
+        ("/queues", {}, 200),
+        ("/queues", BROWSER | {"authorization": "MNS x:y"}, 200),
+        ("/topics", BROWSER, 200),
+        ("/executions", {"accept": "text/html"}, 404),
+        ("/v1/flows", BROWSER, 200),
+        ("/docs", BROWSER, 200),
+        ("/elsewhere", BROWSER, 404),
+        ("/flows/1/2/3/4/5/6/7/8", BROWSER, 404),
+    ],
+)
+async def test_other_requests_go_to_the_other_apis(
+    client: httpx.AsyncClient, path: str, headers: dict[str, str], status: int
+) -> None:
+    answer = await client.get(path, headers=headers)
+    assert answer.status_code == status, answer.text
+    assert "content-security-policy" not in answer.headers
+
+
+async def test_only_reads_get_the_page(client: httpx.AsyncClient) -> None:
+    assert (await client.head("/executions", headers=BROWSER)).status_code == 200
+    assert (await client.post("/", headers=BROWSER)).json()["Code"] == "MissingRequiredParams"
+    assert (await client.post("/executions", headers=BROWSER)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/console/",
+        "/console/index.html",
+        "/console/nowhere.js",
+        "/console/pages",
+        "/console/vendor/vendor.lock",
+        "/console/../settings.py",
+        "/console/..%2fsettings.py",
+        "/console/%2e%2e/settings.js",
+        "/console//main.js",
+    ],
+)
+async def test_what_is_no_asset_is_not_found(client: httpx.AsyncClient, path: str) -> None:
+    answer = await client.get(path, headers=BROWSER)
+    assert (answer.status_code, answer.json()["code"]) == (404, "NotFound")
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_every_file_of_the_folder_is_served_with_its_type(client: httpx.AsyncClient) -> None:
+    files = [file for file in FOLDER.rglob("*") if file.is_file() and file.name not in (PAGE, "vendor.lock")]
+    assert {file.suffix for file in files} <= TYPES.keys()
+    for file in files:
+        answer = await client.get(f"/console/{file.relative_to(FOLDER).as_posix()}")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].encode() == TYPES[file.suffix]
+        assert answer.content == file.read_bytes()
+        assert answer.headers["content-encoding"] == "gzip"
+
+
+async def test_an_asset_is_sent_again_only_if_it_has_changed(client: httpx.AsyncClient) -> None:
+    plain = await client.get("/console/main.js", headers={"accept-encoding": "identity"})
+    compressed = await client.get("/console/main.js", headers={"accept-encoding": "gzip, br"})
+    refused = await client.get("/console/main.js", headers={"accept-encoding": "gzip;q=0, br"})
+    assert "content-encoding" not in plain.headers
+    assert "content-encoding" not in refused.headers
+    assert int(compressed.headers["content-length"]) == len(gzip.compress(plain.content, mtime=0))
+    assert plain.headers["etag"] != compressed.headers["etag"]
+    assert {plain.headers["cache-control"], compressed.headers["cache-control"]} == {"no-cache"}
+    assert plain.headers["vary"] == "accept-encoding"
+    for answer, encoding in ((plain, "identity"), (compressed, "gzip")):
+        known = {"accept-encoding": encoding, "if-none-match": f'"other", W/{answer.headers["etag"]}'}
+        again = await client.get("/console/main.js", headers=known)
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["etag"] == answer.headers["etag"]
+
+
+async def test_a_file_that_was_replaced_is_served_anew(tmp_path: Path) -> None:
+    """An upgrade replaces files below a running server, and a developer edits them."""
+    (tmp_path / "a.js").write_text("1")
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(Console(is_on=True, folder=tmp_path)), base_url="http://c")
+    first = await http.get("/console/a.js")
+    (tmp_path / "a.js").write_text("22")
+    second = await http.get("/console/a.js")
+    assert (first.text, second.text) == ("1", "22")
+    assert first.headers["etag"] != second.headers["etag"]
+
+
+async def test_pages_and_assets_allow_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
+    for path in ("/", "/console/main.js"):
+        answer = await client.get(path, headers=BROWSER)
+        policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert policy.pop("img-src") == "'self' data:"
+        assert {policy.pop(name) for name in ("default-src", "form-action", "frame-ancestors")} == {"'none'"}
+        assert set(policy) == {"script-src", "style-src", "connect-src", "base-uri"}
+        assert set(policy.values()) == {"'self'"}
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+        assert answer.headers["x-request-id"]
+
+
+async def test_the_console_can_be_switched_off(sqlite_url: str) -> None:
+    app = create_app(Settings(database_url=sqlite_url, drain_seconds=0, console=False))
+    async with app.router.lifespan_context(app), client_of(app) as http:
+        assert (await http.get("/", headers=BROWSER)).json()["Code"] == "MissingRequiredParams"
+        assert (await http.get("/queues", headers=BROWSER)).headers["content-type"].startswith("text/xml")
+        assert (await http.get("/console/main.js")).status_code == 404
