@@ -1,3 +1,6 @@
+/** The console's start. */
 import { html, render } from "./vendor/preact.js";
+import { Frame } from "./frame.js";
+import "./theme.js";
 
-render(html`<main><h1>flowserver</h1></main>`, document.body);
+render(html`<${Frame} />`, /** @type {HTMLElement} */ (document.getElementById("console")));

@@ -1,0 +1,161 @@
+/** What is around every page: rail, top bar, sign-in, search, help; and what keeps a broken page to itself. */
+import { html, signal, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
+import { stylesheetsReady } from "./css.js";
+import { useKeys } from "./keys.js";
+import { Problem } from "./parts/basics.js";
+import { Icon } from "./parts/icons.js";
+import { Link, go, path, route } from "./routes.js";
+import { reachable } from "./store/requests.js";
+import { permissions, session, signOut } from "./store.js";
+import { nextTheme, theme } from "./theme.js";
+
+/** Places of the rail: title, path, icon, and the key after `g`. @type {[string, string, string, string][]} */
+export const PLACES = [
+  ["Overview", "/", "overview", "o"],
+  ["Executions", "/executions", "executions", "e"],
+  ["Flows", "/flows", "flows", "f"],
+  ["Waiting", "/waiting", "waiting", "w"],
+  ["Schedules", "/schedules", "schedules", "s"],
+  ["Functions", "/functions", "functions", "n"],
+  ["Queues", "/queues", "queues", "q"],
+  ["Server", "/server", "server", "v"],
+];
+
+const loadSignIn = () => import("./signin.js");
+const loadSearch = () => import("./search.js");
+const loadHelp = () => import("./help.js");
+
+/** What lies over the page: the search, the help, or nothing. */
+const overlay = signal(/** @type {"search" | "help" | null} */ (null));
+
+/** The whole console. */
+export function Frame() {
+  useKeys("Everywhere", [
+    { keys: "/", label: "Search", run: () => void (overlay.value = "search") },
+    { keys: "?", label: "This help", run: () => void (overlay.value = "help") },
+    ...PLACES.map(([title, to, , key]) => ({ keys: `g ${key}`, label: title, run: () => go(to) })),
+  ]);
+  const { wanted } = session.value;
+  const close = () => (overlay.value = null);
+  return html`
+    <a class="skip" href="#page" onClick=${skip}>Skip to the page</a>
+    <${Rail} />
+    <${TopBar} />
+    <main id="page" tabindex="-1" class=${wanted === null ? "" : "concealed"} inert=${wanted !== null}>
+      ${!reachable.value && html`<div class="banner" role="status">The server cannot be reached. This page tries again.</div>`}
+      <${Page} />
+    </main>
+    ${wanted !== null && html`<${Lazy} load=${loadSignIn} reason=${wanted} />`}
+    ${wanted === null && overlay.value === "search" && html`<${Lazy} load=${loadSearch} onClose=${close} />`}
+    ${wanted === null && overlay.value === "help" && html`<${Lazy} load=${loadHelp} onClose=${close} />`}
+  `;
+}
+
+/** @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("page")?.focus();
+}
+
+function Rail() {
+  const now = route.value?.path ?? "";
+  return html`<nav class="rail" aria-label="Places">
+    ${PLACES.map(([title, to, icon, key]) => {
+      const isHere = to === "/" ? now === "/" : now === to || now.startsWith(`${to}/`);
+      return html`<${Link} key=${to} to=${to} title=${`${title} (g ${key})`} aria-current=${isHere ? "page" : undefined}>
+        <${Icon} name=${icon} /><span class="label">${title}</span>
+      <//>`;
+    })}
+  </nav>`;
+}
+
+function TopBar() {
+  const { key, open } = permissions.value;
+  const { hasToken } = session.value;
+  return html`<header class="top">
+    <${Breadcrumb} />
+    <button type="button" class="find" onClick=${() => (overlay.value = "search")} aria-keyshortcuts="/">
+      <${Icon} name="search" size=${16} /><span>Search</span><kbd>/</kbd>
+    </button>
+    <span class="server cut" title=${location.origin}>
+      <${Icon} name=${hasToken ? "key" : "server"} size=${16} /><span class="cut">${key ?? (open ? "no keys" : location.host)}</span>
+    </span>
+    ${hasToken && html`<button type="button" class="quiet" onClick=${signOut}>Sign out</button>`}
+    <button type="button" class="quiet" onClick=${nextTheme} aria-label=${`Theme: ${theme.value}`} title=${`Theme: ${theme.value}`}>
+      <${Icon} name=${theme.value} />
+    </button>
+    <button type="button" class="quiet wide" onClick=${() => (overlay.value = "help")} aria-label="Help" title="Help (?)"><${Icon} name="help" /></button>
+  </header>`;
+}
+
+function Breadcrumb() {
+  const now = route.value;
+  const place = PLACES.find(([, to]) => to !== "/" && (now?.path === to || now?.path.startsWith(`${to}/`)));
+  const flow = now?.params.flow;
+  const crumbs = [];
+  if (place) crumbs.push({ text: place[0], to: place[1] });
+  else if (now) crumbs.push({ text: now.title, to: now.path });
+  if (now?.name === "execution") crumbs.push({ text: flow, to: path`/flows/${flow ?? ""}` }, { text: now.params.execution, to: now.path });
+  else if (flow) crumbs.push({ text: flow, to: path`/flows/${flow}` });
+  if (now?.name === "edit" && place) crumbs.push({ text: now.title, to: now.path });
+  return html`<nav class="crumbs" aria-label="Breadcrumb"><ol>
+    ${crumbs.map(({ text, to }, index) => {
+      const isLast = index === crumbs.length - 1;
+      return html`<li key=${to} class="cut"><${Link} to=${to} class="cut" title=${text} aria-current=${isLast ? "page" : undefined}>${text}<//></li>`;
+    })}
+  </ol></nav>`;
+}
+
+/** The page that the URL names, loaded when it is first shown. */
+function Page() {
+  const now = route.value;
+  const key = now ? `${now.pattern} ${JSON.stringify(now.params)}` : "";
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = now ? `${titleOf(now)} · flowserver` : "flowserver";
+    if (!first.current && !document.querySelector("dialog:modal")) document.getElementById("page")?.focus({ preventScroll: true });
+    first.current = false;
+  }, [key]);
+  if (!now) return html`<div class="empty"><p>There is no page at this address.</p><p><${Link} to="/">Overview<//></p></div>`;
+  return html`<${Guarded} key=${key}><${Lazy} load=${now.load} params=${now.params} query=${now.query} /><//>`;
+}
+
+/** @param {import("./routes.js").Route} now */
+function titleOf(now) {
+  const { flow, execution } = now.params;
+  return execution ? `${execution} · ${flow}` : flow ? `${flow} · ${now.title}` : now.title;
+}
+
+/** @param {{children?: any}} props */
+function Guarded({ children }) {
+  const [error, reset] = useErrorBoundary((found) => console.error(found));
+  if (!error) return children;
+  return html`<div class="page"><h1>This page has failed</h1><${Problem} error=${error} onRetry=${reset} /></div>`;
+}
+
+/** Components that were loaded, by their loader, so that they are there at once the next time. @type {WeakMap<Function, any>} */
+const components = new WeakMap();
+
+/**
+ * A component that is loaded when it is first shown, with the style sheets that it brings.
+ * @param {{load: () => Promise<{default: any}>, [prop: string]: any}} props
+ */
+function Lazy({ load, ...rest }) {
+  const [state, setState] = useState({ component: components.get(load) ?? null, error: /** @type {any} */ (null) });
+  useEffect(() => {
+    let isShown = true;
+    load()
+      .then(async (module) => {
+        await stylesheetsReady();
+        components.set(load, module.default);
+        if (isShown) setState({ component: module.default, error: null });
+      })
+      .catch((error) => isShown && setState({ component: null, error }));
+    return () => void (isShown = false);
+  }, [load]);
+  const { component, error } = state;
+  if (component) return html`<${component} ...${rest} />`;
+  if (!error) return null;
+  // A module that failed to load fails for ever in this document, so only a reload tries again.
+  return html`<div class="page"><h1>This page could not be loaded</h1><${Problem} error=${error} onRetry=${() => location.reload()} /></div>`;
+}

@@ -1,0 +1,130 @@
+/**
+ * A list of rows of 32 px, of which only those on screen exist. `j k` and the arrows move, Enter opens, `x` selects.
+ * The table fills the height that its parent leaves, or is as high as its rows if these need less.
+ */
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { stylesheet } from "../css.js";
+import { useKeys } from "../keys.js";
+
+stylesheet(new URL("./table.css", import.meta.url));
+
+/**
+ * @typedef {{key: string, title: any, width?: string, render: (row: any) => any, narrow?: boolean, align?: "right"}} Column
+ *   `width`: as in grid-template-columns; `narrow` false: left out below 700 px
+ * @typedef {{columns: Column[], rows: any[], keyOf: (row: any) => string, label?: string,
+ *   onOpen?: (row: any) => void, selected?: Set<string>, onSelect?: (selected: Set<string>) => void,
+ *   more?: () => void, done?: boolean, empty?: any, loading?: boolean, isDim?: (row: any) => boolean,
+ *   onVisible?: (first: number, last: number) => void, foot?: any}} TableProps
+ *   `more` is called when the end comes into view and not `done`; `foot` is shown below the last row
+ */
+
+export const ROW_PX = 32;
+const SPARE_ROWS = 8;
+
+/** @param {TableProps} props */
+export function Table(props) {
+  const { columns, rows, keyOf, label = "List", onOpen, selected, onSelect, empty, loading = false, isDim, foot } = props;
+  const view = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [span, setSpan] = useState({ first: 0, last: 40 });
+  const [cursor, setCursor] = useState(/** @type {string | null} */ (null));
+  const anchor = useRef(/** @type {string | null} */ (null));
+  const at = cursor === null ? -1 : rows.findIndex((row) => keyOf(row) === cursor);
+
+  const measure = () => {
+    const box = view.current;
+    if (!box) return;
+    const first = Math.max(0, Math.floor(box.scrollTop / ROW_PX) - SPARE_ROWS);
+    const last = Math.ceil((box.scrollTop + box.clientHeight) / ROW_PX) + SPARE_ROWS;
+    if (first !== span.first || last !== span.last) setSpan({ first, last });
+    props.onVisible?.(first + SPARE_ROWS, last - SPARE_ROWS);
+    if (!props.done && !loading && last >= rows.length && rows.length) props.more?.();
+  };
+  useLayoutEffect(measure);
+  useEffect(() => {
+    if (!view.current) return;
+    const observer = new ResizeObserver(() => measure());
+    observer.observe(view.current);
+    return () => observer.disconnect();
+  }, []);
+
+  const moveTo = (/** @type {number} */ index) => {
+    const wanted = Math.max(0, Math.min(rows.length - 1, index));
+    const box = view.current;
+    if (!rows.length || !box) return;
+    setCursor(keyOf(rows[wanted]));
+    const top = wanted * ROW_PX;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + 2 * ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * ROW_PX - box.clientHeight;
+  };
+  const toggle = (/** @type {number} */ index, isRange = false) => {
+    if (!selected || !onSelect || index < 0) return;
+    const next = new Set(selected);
+    const key = keyOf(rows[index]);
+    const from = isRange ? rows.findIndex((row) => keyOf(row) === anchor.current) : -1;
+    const [low, high] = from < 0 ? [index, index] : [Math.min(from, index), Math.max(from, index)];
+    const isOn = !selected.has(key);
+    for (const row of rows.slice(low, high + 1)) isOn ? next.add(keyOf(row)) : next.delete(keyOf(row));
+    anchor.current = key;
+    onSelect(next);
+  };
+  const page = () => Math.max(1, Math.floor((view.current?.clientHeight ?? 320) / ROW_PX) - 2);
+  const isElsewhere = (/** @type {Event} */ event) =>
+    event.target instanceof Element && event.target.closest("[role=listbox], [role=grid], [role=tree]") !== null &&
+    !view.current?.contains(event.target);
+  const move = (/** @type {(at: number) => number} */ to) => (/** @type {KeyboardEvent} */ event) => {
+    if (isElsewhere(event) || !rows.length) return false;
+    moveTo(to(at));
+  };
+  useKeys("List", [
+    { keys: "j|ArrowDown", label: "Next row", run: move((now) => now + 1) },
+    { keys: "k|ArrowUp", label: "Row before", run: move((now) => (now < 0 ? 0 : now - 1)) },
+    { keys: "PageDown", label: "Rows further down", run: move((now) => now + page()) },
+    { keys: "PageUp", label: "Rows further up", run: move((now) => now - page()) },
+    { keys: "Home|g g", label: "First row", run: move(() => 0) },
+    { keys: "End|G", label: "Last row that is loaded", run: move(() => rows.length - 1) },
+    ...(onOpen ? [{ keys: "Enter|o", label: "Open the row", run: () => (at < 0 ? false : onOpen(rows[at])) }] : []),
+    ...(onSelect ? [{ keys: "x", label: "Select the row", run: () => (at < 0 ? false : toggle(at)) }] : []),
+    ...(onSelect ? [{ keys: "X", label: "Select from the last selected row to here", run: () => (at < 0 ? false : toggle(at, true)) }] : []),
+  ]);
+
+  if (!rows.length && !loading) return html`<div class="table-empty">${empty}</div>`;
+  const template = [...(onSelect ? ["28px"] : []), ...columns.map((column) => column.width ?? "minmax(0, 1fr)")].join(" ");
+  const narrow = columns.filter((column) => column.narrow !== false);
+  const narrowTemplate = [...(onSelect ? ["28px"] : []), ...narrow.map((column) => column.width ?? "minmax(0, 1fr)")].join(" ");
+  const shown = rows.slice(span.first, span.last);
+  const isAll = selected !== undefined && rows.length > 0 && rows.every((row) => selected.has(keyOf(row)));
+  const cell = (/** @type {Column} */ column) => `cell${column.narrow === false ? " wide" : ""}${column.align ? " right" : ""}`;
+  return html`<div class="table" role="grid" aria-label=${label} aria-rowcount=${props.done ? rows.length + 1 : -1}
+    aria-multiselectable=${onSelect ? "true" : undefined} style=${{ "--columns": template, "--narrow": narrowTemplate }}>
+    <div class="table-head" role="row" aria-rowindex="1">
+      ${onSelect && html`<span role="columnheader" class="cell"><input type="checkbox" aria-label="Select all rows that are loaded"
+        checked=${isAll} onChange=${() => onSelect(isAll ? new Set() : new Set(rows.map(keyOf)))} /></span>`}
+      ${columns.map((column) => html`<span role="columnheader" key=${column.key} class=${cell(column)}>${column.title}</span>`)}
+    </div>
+    <div class="table-view" role="rowgroup" ref=${view} tabindex="0" onScroll=${measure}
+      aria-activedescendant=${at >= 0 ? `row-${cursor}` : undefined}>
+      <div role="presentation" style=${{ height: `${rows.length * ROW_PX}px`, position: "relative" }}>
+        ${shown.map((row, offset) => {
+          const index = span.first + offset;
+          const key = keyOf(row);
+          const isSelected = selected?.has(key) ?? false;
+          const names = `table-row${index === at ? " at" : ""}${isSelected ? " selected" : ""}${isDim?.(row) ? " dim" : ""}`;
+          return html`<div role="row" id=${`row-${key}`} key=${key} class=${names} aria-rowindex=${index + 2}
+            aria-selected=${onSelect ? String(isSelected) : undefined} style=${{ transform: `translateY(${index * ROW_PX}px)` }}
+            onClick=${(/** @type {MouseEvent} */ event) => {
+              if (event.defaultPrevented || (event.target instanceof Element && event.target.closest("a, button, input, label"))) return;
+              if (String(getSelection())) return;
+              setCursor(key);
+              if (event.ctrlKey || event.metaKey || event.shiftKey) toggle(index, event.shiftKey);
+              else onOpen?.(row);
+            }}>
+            ${onSelect && html`<span role="gridcell" class="cell"><input type="checkbox" tabindex="-1" aria-label="Select" checked=${isSelected}
+              onClick=${(/** @type {MouseEvent} */ event) => (setCursor(key), toggle(index, event.shiftKey))} /></span>`}
+            ${columns.map((column) => html`<span role="gridcell" key=${column.key} class=${cell(column)}>${column.render(row)}</span>`)}
+          </div>`;
+        })}
+      </div>
+      ${foot}
+    </div>
+  </div>`;
+}

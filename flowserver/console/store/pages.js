@@ -1,0 +1,157 @@
+/** Lists that come page by page, by keyset: `nextToken` of one page asks for the next. */
+import { signal, useEffect, useRef } from "../vendor/preact.js";
+import { api, urlOf } from "./requests.js";
+import { session } from "./session.js";
+
+/**
+ * @typedef {import("./requests.js").ApiQuery} ApiQuery
+ * @typedef {{rows: any[], loading: boolean, error: any, done: boolean, fresh: number, gone: Set<string>,
+ *   paused: boolean}} ListState
+ * @typedef {{token: string | undefined, start: number, length: number}} PagePlace
+ */
+
+/** Pages without a match that are read in a row before the list asks whether to go on: each costs the server a scan. */
+const EMPTY_PAGES_MAX = 12;
+
+/** @type {ListState} */
+const BEGIN = { rows: [], loading: true, error: null, done: false, fresh: 0, gone: new Set(), paused: false };
+
+class List {
+  /** @param {string} path @param {ApiQuery} query @param {string} listName @param {any[]} before rows shown until the first come */
+  constructor(path, query, listName, before) {
+    this.path = path;
+    this.query = query;
+    this.listName = listName;
+    this.state = signal({ ...BEGIN, rows: before });
+    this.aborting = new AbortController();
+    /** @type {string | undefined} */
+    this.token = undefined;
+    /** @type {PagePlace[]} */
+    this.pages = [];
+    this.isReading = false;
+    this.isChecking = false;
+  }
+
+  /** @param {string} [nextToken] @returns {Promise<{rows: any[], token: string | undefined}>} */
+  async page(nextToken) {
+    const query = { ...this.query, nextToken };
+    const answer = await api(this.path, { query, signal: this.aborting.signal });
+    return { rows: answer[this.listName], token: answer.nextToken ?? undefined };
+  }
+
+  async more() {
+    const now = this.state.peek();
+    if (this.isReading || (now.done && !now.error)) return;
+    this.isReading = true;
+    this.state.value = { ...now, loading: true, error: null, paused: false };
+    try {
+      await this.readUntilRows();
+    } catch (error) {
+      if (this.aborting.signal.aborted) return;
+      this.state.value = { ...this.state.peek(), loading: false, error };
+    } finally {
+      this.isReading = false;
+    }
+  }
+
+  async readUntilRows() {
+    for (let empty = 0; ; empty += 1) {
+      const asked = this.token;
+      const page = await this.page(asked);
+      const isFirst = !this.pages.length;
+      const known = isFirst ? [] : this.state.peek().rows;
+      this.pages.push({ token: asked, start: known.length, length: page.rows.length });
+      this.token = page.token;
+      const done = page.token === undefined;
+      const paused = !done && !page.rows.length && empty >= EMPTY_PAGES_MAX;
+      const isOver = done || paused || page.rows.length > 0;
+      this.state.value = { ...this.state.peek(), rows: [...known, ...page.rows], loading: !isOver, done, paused };
+      if (isOver) return;
+    }
+  }
+
+  /**
+   * Look for rows that came meanwhile, and renew what is shown in place: nothing moves. `fresh` counts rows that would
+   * come first; `gone` are rows that the list would no longer have.
+   * @param {number} first @param {number} last rows that are visible
+   */
+  async check(first, last) {
+    if (this.isReading || this.isChecking || !this.pages.length) return;
+    this.isChecking = true;
+    try {
+      for (const [index, place] of this.pages.entries()) {
+        const isVisible = place.length > 0 && place.start <= last && first < place.start + place.length;
+        if (index === 0 || isVisible) this.merge(place, await this.page(place.token), index === 0);
+      }
+    } catch {
+      // The next check tries again; the frame says that the server cannot be reached.
+    } finally {
+      this.isChecking = false;
+    }
+  }
+
+  /** @param {PagePlace} place @param {{rows: any[], token: string | undefined}} page @param {boolean} isFirst */
+  merge(place, page, isFirst) {
+    const now = this.state.peek();
+    const read = new Map(page.rows.map((row) => [row.id, row]));
+    const lastKnown = now.rows.findLastIndex((row) => read.has(row.id));
+    const end = page.token === undefined ? place.start + place.length - 1 : lastKnown;
+    const gone = new Set(now.gone);
+    const rows = now.rows.map((row, index) => {
+      const renewed = read.get(row.id);
+      if (renewed) gone.delete(row.id);
+      else if (index >= place.start && index <= end) gone.add(row.id);
+      return renewed ?? row;
+    });
+    const known = new Set(now.rows.map((row) => row.id));
+    const newest = page.rows.findIndex((row) => known.has(row.id));
+    const fresh = newest < 0 ? page.rows.length : newest;
+    this.state.value = { ...now, rows, gone, fresh: isFirst ? fresh : now.fresh };
+  }
+
+  stop() {
+    this.aborting.abort();
+  }
+}
+
+/**
+ * A list that is read page by page; rows have an `id`. While the question changes, the rows of the question before stay.
+ * With `everySeconds` it looks for changes so often while the tab is visible: `fresh` is how many new rows wait for a
+ * `reload`. `paused`: very many were looked at without a match; `more` goes on. `onVisible` takes the first and last
+ * index of the rows on screen, which are renewed with the first page.
+ * @param {string | null} path @param {ApiQuery} query @param {string} listName @param {{everySeconds?: number}} [options]
+ */
+export function usePages(path, query, listName, { everySeconds = 0 } = {}) {
+  const held = useRef(/** @type {{key: string, list: List | null}} */ ({ key: "", list: null })).current;
+  const times = useRef(signal(0)).current;
+  const visible = useRef({ first: 0, last: 0 }).current;
+  const { number } = session.value;
+  const key = path === null ? "" : `${number} ${times.value} ${urlOf(path, query)}`;
+  if (held.key !== key) {
+    const before = held.key.startsWith(`${number} `) ? (held.list?.state.peek().rows ?? []) : [];
+    held.list?.stop();
+    held.key = key;
+    held.list = path === null ? null : new List(path, query, listName, before);
+  }
+  const list = held.list;
+  useEffect(() => {
+    list?.more();
+    return () => list?.stop();
+  }, [list]);
+  useEffect(() => {
+    if (!list || !everySeconds) return;
+    const timer = setInterval(() => {
+      if (!document.hidden && session.peek().wanted === null) list.check(visible.first, visible.last);
+    }, everySeconds * 1_000);
+    return () => clearInterval(timer);
+  }, [list, everySeconds]);
+  const state = list ? list.state.value : { ...BEGIN, loading: false };
+  return {
+    ...state,
+    isFirst: !list?.pages.length,
+    more: () => list?.more(),
+    reload: () => (times.value += 1),
+    check: () => list?.check(visible.first, visible.last),
+    onVisible: (/** @type {number} */ first, /** @type {number} */ last) => Object.assign(visible, { first, last }),
+  };
+}

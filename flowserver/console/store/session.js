@@ -1,0 +1,60 @@
+/** Who the caller is, and what the caller may do. */
+import { computed, signal } from "../vendor/preact.js";
+import { ApiError, api, setToken, signInWanted, token } from "./requests.js";
+
+/**
+ * @typedef {{key: string | null, open: boolean, may: string[] | null}} Permissions
+ *   `key`: the label of the key; `open`: the server has no keys; `may` null: everything
+ */
+
+/** What the server allows. */
+export const permissions = signal(/** @type {Permissions} */ ({ key: null, open: true, may: null }));
+
+/** Grows with each sign-in and sign-out; what was read before is read again. */
+const number = signal(0);
+
+/** `wanted`: why the server wants a sign-in, "" without a reason, null if it wants none. */
+export const session = computed(() => ({ number: number.value, wanted: signInWanted.value, hasToken: token.value !== "" }));
+
+/**
+ * Whether the caller may do this. Every button of a change asks.
+ * @param {string} name such as "executions.stop" @returns {boolean}
+ */
+export function may(name) {
+  const allowed = permissions.value.may;
+  return allowed === null || allowed.includes(name);
+}
+
+/** Read what is allowed; without such a route everything is. */
+export async function loadPermissions() {
+  try {
+    const { key = null, open = false, may: names = null } = await api("v1/permissions");
+    permissions.value = { key, open, may: names };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status === 401) throw error;
+  }
+}
+
+/**
+ * Sign in with a bearer token; throws ApiError if the server refuses it.
+ * @param {string} given
+ */
+export async function signIn(given) {
+  setToken(given.trim());
+  try {
+    await api("v1/flows", { query: { limit: 1 } });
+  } catch (error) {
+    setToken("");
+    throw error;
+  }
+  signInWanted.value = null;
+  number.value += 1;
+}
+
+/** Forget the token and all that was read with it. */
+export function signOut() {
+  setToken("");
+  permissions.value = { key: null, open: false, may: null };
+  number.value += 1;
+  signInWanted.value = "";
+}

@@ -1,0 +1,72 @@
+/** Server-sent events over fetch, which unlike EventSource sends the bearer token. */
+import { ApiError, send } from "./requests.js";
+
+const BATCH_MS = 100;
+const RETRY_MS_MAX = 15_000;
+
+/**
+ * Follow a stream. `onBatch` gets arrays of what the events' data say (JSON), at most one every 100 ms. A connection
+ * that breaks is made again and misses nothing. `onEnd` is called when nothing will follow: with no argument at the
+ * stream's end, or with the error that forbids it.
+ * @param {string} path @param {import("./requests.js").ApiQuery} query @param {(batch: any[]) => void} onBatch
+ * @param {{signal?: AbortSignal, onEnd?: (error?: any) => void}} [options]
+ */
+export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
+  /** @type {any[]} */
+  let batch = [];
+  let timer = 0;
+  const flush = () => {
+    timer = 0;
+    const full = batch;
+    batch = [];
+    if (full.length && !signal?.aborted) onBatch(full);
+  };
+  let lastId = "";
+  let failures = 0;
+  const { createParser } = await import("../vendor/eventsource-parser.js");
+  const onEvent = (/** @type {{id?: string, data: string}} */ event) => {
+    if (event.id) lastId = event.id;
+    batch.push(JSON.parse(event.data));
+    timer ||= setTimeout(flush, BATCH_MS);
+  };
+  while (!signal?.aborted) {
+    try {
+      /** @type {Record<string, string>} */
+      const headers = { Accept: "text/event-stream" };
+      if (lastId) headers["Last-Event-ID"] = lastId;
+      const response = await send(path, { query, headers, signal });
+      failures = 0;
+      if (response.status === 204 || !response.body) break;
+      await feed(response.body, createParser({ onEvent }));
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
+        flush();
+        return onEnd?.(error);
+      }
+      failures += 1;
+    }
+    await pause(Math.min(RETRY_MS_MAX, 250 * 2 ** failures), signal);
+  }
+  clearTimeout(timer);
+  flush();
+  if (!signal?.aborted) onEnd?.();
+}
+
+/** @param {ReadableStream<Uint8Array>} body @param {{feed: (text: string) => void}} parser */
+async function feed(body, parser) {
+  const reader = body.pipeThrough(/** @type {any} */ (new TextDecoderStream())).getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    parser.feed(value);
+  }
+}
+
+/** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

@@ -1,0 +1,26 @@
+/** Dark or light: as the system says, or as its user chose, which this browser remembers. */
+import { effect, signal } from "./vendor/preact.js";
+
+/** @typedef {"system" | "light" | "dark"} Theme */
+
+const KEY = "flowserver.theme";
+const stored = localStorage.getItem(KEY);
+
+/** The choice. */
+export const theme = signal(/** @type {Theme} */ (stored === "light" || stored === "dark" ? stored : "system"));
+
+effect(() => {
+  const root = document.documentElement;
+  if (theme.value === "system") {
+    root.removeAttribute("data-theme");
+    localStorage.removeItem(KEY);
+  } else {
+    root.setAttribute("data-theme", theme.value);
+    localStorage.setItem(KEY, theme.value);
+  }
+});
+
+/** Choose the next of system, light, dark. */
+export function nextTheme() {
+  theme.value = theme.value === "system" ? "light" : theme.value === "light" ? "dark" : "system";
+}
