@@ -24,7 +24,6 @@ export const TABLE = [
   { name: "edit", pattern: "/flows/new", title: "New flow", load: page("editor") },
   { name: "flow", pattern: "/flows/{flow}", title: "Flow", load: page("flow") },
   { name: "edit", pattern: "/flows/{flow}/edit", title: "Edit", load: page("editor") },
-  { name: "edit", pattern: "/edit", title: "New flow", load: page("editor") },
   { name: "compare", pattern: "/compare", title: "Compare", load: page("compare") },
   { name: "waiting", pattern: "/waiting", title: "Waiting", load: page("waiting") },
   { name: "schedules", pattern: "/schedules", title: "Schedules", load: page("schedules") },
