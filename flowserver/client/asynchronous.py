@@ -12,6 +12,7 @@ from flowserver.client import calls, waiting
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
+from flowserver.client import server as server_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
@@ -162,6 +163,7 @@ class AsyncClient:
     parked_invocations = _async_listing(calls.parked_invocations)
     ready = _awaiting(calls.ready)
     metrics = _awaiting(calls.metrics)
+    overview = _awaiting(server_calls.overview)
     schedules = _async_listing(schedule_calls.schedules)
     get_schedule = _awaiting(schedule_calls.get_schedule)
     create_schedule = _awaiting(schedule_calls.create_schedule)

@@ -12,6 +12,7 @@ from flowserver.client import calls, waiting
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
+from flowserver.client import server as server_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
@@ -164,6 +165,7 @@ class Client:
     parked_invocations = _listing(calls.parked_invocations)
     ready = _calling(calls.ready)
     metrics = _calling(calls.metrics)
+    overview = _calling(server_calls.overview)
     schedules = _listing(schedule_calls.schedules)
     get_schedule = _calling(schedule_calls.get_schedule)
     create_schedule = _calling(schedule_calls.create_schedule)

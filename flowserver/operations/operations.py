@@ -16,6 +16,7 @@ from flowserver.operations.history_search import HistorySearch
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.key_sources import EngineKeys
 from flowserver.operations.monitoring import MonitoringOperations
+from flowserver.operations.overview import OverviewOperations
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.redrives import RedriveOperations
 from flowserver.operations.schedules import ScheduleOperations
@@ -57,6 +58,7 @@ class Operations:
     subscriptions: SubscriptionOperations
     access: AccessOperations
     monitoring: MonitoringOperations
+    overview: OverviewOperations
     encoding: Threads
     """Encodes pages of lists beside the event loop."""
     place: Place
@@ -86,6 +88,7 @@ class Operations:
             SubscriptionOperations(engine),
             AccessOperations(EngineKeys(engine), is_wide=is_wide),
             MonitoringOperations(engine, is_wide=is_wide),
+            OverviewOperations(engine),
             Threads("encoding", waiting_max=engine.limits.pending_messages_max),
             place,
         )

@@ -20,7 +20,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import flag_of, variable_of
-from flowserver.client import results
+from flowserver.client import results, server_results
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
@@ -260,7 +260,8 @@ def attributes(kind: ObjectKind) -> str:
 
 def result_fields() -> str:
     """The results of the client, and the fields and properties of each but `document`."""
-    kinds = (each for each in vars(results).values() if inspect.isclass(each) and issubclass(each, results.Result))
+    named = {**vars(results), **vars(server_results)}.values()
+    kinds = (each for each in named if inspect.isclass(each) and issubclass(each, results.Result))
     rows = []
     for kind in kinds:
         names = [name for name in kind.__struct_fields__ if name != "document"]

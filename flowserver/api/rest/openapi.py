@@ -17,6 +17,7 @@ from flowserver.api.rest.models.executions import Execution, ExecutionPage, Star
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage
+from flowserver.api.rest.models.overview import ServerOverview
 from flowserver.api.rest.models.problems import Problem
 from flowserver.api.rest.models.queues import (
     PeekedMessages,
@@ -69,6 +70,7 @@ MODELS = (
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
     *(DrawDefinition, DefinitionGraph),
+    ServerOverview,
     *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""
@@ -99,6 +101,7 @@ TAGS = [
     {"name": "functions", "description": "Where the functions that flows name are called."},
     {"name": "invocations", "description": "Asynchronous invocations that the server has parked: restarted, stopped."},
     {"name": "queues", "description": "Queues and topics, for people who look after them."},
+    {"name": "server", "description": "The server itself: what runs, and what a person should look at."},
     {"name": "definitions", "description": "Checks without consequences, and the language for editors."},
 ]
 

@@ -18,6 +18,7 @@ from flowserver.api.rest import (
     flows,
     functions,
     invocations,
+    overview,
     queues,
     redrives,
     schedules,
@@ -44,6 +45,7 @@ ROUTERS = (
     invocations.router,
     queues.router,
     definitions.router,
+    overview.router,
 )
 
 
