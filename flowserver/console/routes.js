@@ -36,7 +36,36 @@ export const TABLE = [
 export const base = new URL(document.baseURI).pathname;
 
 const location = signal(window.location.pathname + window.location.search);
-addEventListener("popstate", () => (location.value = window.location.pathname + window.location.search));
+addEventListener("popstate", () => {
+  const url = window.location.pathname + window.location.search;
+  if (mayLeaveFor(url)) location.value = url;
+  else history.pushState(null, "", location.peek());
+});
+
+/** Asked before another page is shown: true lets it be; else the page calls `leave` once it may. */
+/** @typedef {(leave: () => void) => boolean} Guard */
+let guard = /** @type {Guard | null} */ (null);
+
+/**
+ * Let the present page be asked before it is left, by any way within the console.
+ * @param {Guard} asked @returns {() => void} ends that
+ */
+export function guardLeaving(asked) {
+  guard = asked;
+  return () => {
+    if (guard === asked) guard = null;
+  };
+}
+
+/** @param {string} url */
+function mayLeaveFor(url) {
+  if (guard === null || url.split("?")[0] === location.peek().split("?")[0]) return true;
+  const leave = () => {
+    guard = null;
+    show(url, false);
+  };
+  return guard(leave);
+}
 
 /** The page that the URL names; null for a URL that names none. */
 export const route = computed(() => match(location.value));
@@ -108,6 +137,11 @@ function searchOf(query) {
  */
 export function go(to, query, { replace = false } = {}) {
   const url = href(to, query);
+  if (mayLeaveFor(url)) show(url, replace);
+}
+
+/** @param {string} url @param {boolean} replace */
+function show(url, replace) {
   history[replace ? "replaceState" : "pushState"](null, "", url);
   location.value = url;
   if (!replace) window.scrollTo(0, 0);

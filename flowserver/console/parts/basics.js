@@ -194,9 +194,10 @@ export function Dialog({ title, onClose, children, class: more = "" }) {
 
 /**
  * A question before a change. `onConfirm` may take its time; an error that it throws is shown, and the question stays.
- * @param {{title: string, action: string, danger?: boolean, onConfirm: () => any, onClose: () => void, children?: any}} props
+ * @param {{title: string, action: string, danger?: boolean, onConfirm: () => any, onClose: () => void, children?: any,
+ *   class?: string}} props
  */
-export function Confirm({ title, action, danger = false, onConfirm, onClose, children }) {
+export function Confirm({ title, action, danger = false, onConfirm, onClose, children, class: more }) {
   const [state, setState] = useState(/** @type {{busy: boolean, error: any}} */ ({ busy: false, error: null }));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -208,7 +209,7 @@ export function Confirm({ title, action, danger = false, onConfirm, onClose, chi
       setState({ busy: false, error });
     }
   };
-  return html`<${Dialog} title=${title} onClose=${onClose}>
+  return html`<${Dialog} title=${title} onClose=${onClose} class=${more}>
     <form onSubmit=${submit}>
       ${children}
       <${Problem} error=${state.error} />

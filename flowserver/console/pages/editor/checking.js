@@ -1,0 +1,80 @@
+/** What the server says to a text while it is being written: findings, and the graph. */
+import { api, useQuery } from "../../store.js";
+import { useEffect, useMemo, useState } from "../../vendor/preact.js";
+
+/**
+ * @typedef {import("../../parts/editor.js").Finding} Finding
+ * @typedef {{findings: Finding[], graph: any, isChecking: boolean, isOld: boolean, error: any}} Check
+ *   `graph`: the last one that could be drawn; `isOld`: it is that of an earlier text
+ */
+
+const PAUSE_MS = 250;
+
+/**
+ * The check of a text, made a moment after the last change. A newer change ends the requests of an older one.
+ * @param {string | null} text @returns {Check}
+ */
+export function useCheck(text) {
+  const [check, setCheck] = useState(/** @type {Check} */ ({ findings: [], graph: null, isChecking: true, isOld: false, error: null }));
+  useEffect(() => {
+    if (text === null) return;
+    const request = new AbortController();
+    setCheck((before) => (before.isChecking ? before : { ...before, isChecking: true }));
+    const timer = setTimeout(async () => {
+      try {
+        const [report, graph] = await Promise.all([reportOf(text, request.signal), graphOf(text, request.signal)]);
+        if (request.signal.aborted) return;
+        setCheck((before) => ({
+          findings: report.diagnostics,
+          graph: graph ?? before.graph,
+          isOld: graph === null && before.graph !== null,
+          isChecking: false,
+          error: null,
+        }));
+      } catch (error) {
+        if (!request.signal.aborted) setCheck((before) => ({ ...before, isChecking: false, error }));
+      }
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      request.abort();
+    };
+  }, [text]);
+  return check;
+}
+
+/** @param {string} text @param {AbortSignal} signal @returns {Promise<{valid: boolean, diagnostics: Finding[]}>} */
+const reportOf = (text, signal) => api("v1/definitions/validate", { method: "POST", body: { definition: text }, signal });
+
+/** The graph; null for a text with errors. @param {string} text @param {AbortSignal} signal */
+async function graphOf(text, signal) {
+  try {
+    return await api("v1/definitions/graph", { method: "POST", body: { definition: text }, signal });
+  } catch (error) {
+    if (error instanceof Error && "status" in error && error.status === 400) return null;
+    throw error;
+  }
+}
+
+/** Names of functions, flows, queues and topics that are offered for `resourceArn`: the first of each. */
+const OFFERED_MAX = 200;
+
+/** What completion needs to know of the server: its language, and what steps can call. */
+export function useKnowledge() {
+  const page = { limit: OFFERED_MAX };
+  const language = useQuery("v1/definitions/language").data;
+  const functions = useQuery("v1/functions", page).data;
+  const flows = useQuery("v1/flows", page).data;
+  const queues = useQuery("v1/queues", page).data;
+  const topics = useQuery("v1/topics", page).data;
+  return useMemo(() => {
+    const names = (/** @type {any[] | undefined} */ rows) => (rows ?? []).map((row) => row.name);
+    const resources = {
+      functions: (functions?.functions ?? []).map((/** @type {any} */ row) => `${row.service}/${row.function}`),
+      flows: names(flows?.flows),
+      queues: names(queues?.queues),
+      topics: names(topics?.topics),
+    };
+    return { language, resources };
+  }, [language, functions, flows, queues, topics]);
+}

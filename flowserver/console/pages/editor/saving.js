@@ -1,0 +1,96 @@
+/** Saving a definition, and the dialogs around it: what another has saved meanwhile, and publishing a version. */
+import { Confirm, Dialog, Loading, Problem } from "../../parts/basics.js";
+import { Diff } from "../../parts/diff.js";
+import { path } from "../../routes.js";
+import { ApiError, api, apiResponse, useQuery } from "../../store.js";
+import { html, useEffect, useState } from "../../vendor/preact.js";
+
+/** @typedef {{text: string, etag: string}} Saved  a flow's definition on the server, and the flow's entity tag */
+
+/** @param {string} flow @returns {Promise<Saved>} */
+export async function loadFlow(flow) {
+  const { data, response } = await apiResponse(path`v1/flows/${flow}`);
+  return { text: data.definition, etag: response.headers.get("ETag") ?? "" };
+}
+
+/**
+ * Save the definition if the flow still is as `etag` says; throws an ApiError of status 412 if it is not.
+ * @param {string} flow @param {string} text @param {string} etag @returns {Promise<Saved>}
+ */
+export async function saveFlow(flow, text, etag) {
+  const { response } = await apiResponse(path`v1/flows/${flow}`, {
+    method: "PATCH",
+    body: { definition: text },
+    headers: { "If-Match": etag },
+  });
+  return { text, etag: response.headers.get("ETag") ?? "" };
+}
+
+/** @param {string} flow @param {string} text */
+export const createFlow = (flow, text) => api("v1/flows", { method: "POST", body: { name: flow, definition: text } });
+
+/** @param {any} error */
+export const isConflict = (error) => error instanceof ApiError && error.status === 412;
+
+/**
+ * Another has saved the flow since it was opened here: shows both texts, and lets you choose.
+ * @param {{flow: string, mine: string, onTake: (theirs: Saved) => void, onOverwrite: (theirs: Saved) => Promise<void>,
+ *   onClose: () => void}} props
+ */
+export function Conflict({ flow, mine, onTake, onOverwrite, onClose }) {
+  const [theirs, setTheirs] = useState(/** @type {Saved | null} */ (null));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  useEffect(() => void loadFlow(flow).then(setTheirs, setError), [flow]);
+  const overwrite = async () => {
+    try {
+      if (theirs) await onOverwrite(theirs);
+    } catch (failure) {
+      if (isConflict(failure)) loadFlow(flow).then(setTheirs, setError);
+      else setError(failure);
+    }
+  };
+  return html`<${Dialog} title="This flow was saved meanwhile" onClose=${onClose} class="wide-dialog">
+    <p>Since you opened it here, <code>${flow}</code> was saved elsewhere. Nothing of yours is saved yet.</p>
+    <${Problem} error=${error} />
+    ${theirs ? html`<${Diff} left=${theirs.text} right=${mine} leftTitle="saved elsewhere" rightTitle="your text" />` : !error && html`<${Loading} />`}
+    <footer>
+      <button type="button" onClick=${onClose}>Continue editing</button>
+      <button type="button" disabled=${!theirs} onClick=${() => theirs && onTake(theirs)}>Discard mine, take theirs</button>
+      <button type="button" class="danger" disabled=${!theirs} onClick=${overwrite}>Replace theirs with mine</button>
+    </footer>
+  <//>`;
+}
+
+/**
+ * Save and publish, after a look at what the new version changes.
+ * @param {{flow: string, text: string, onPublish: (description: string) => Promise<void>, onClose: () => void}} props
+ */
+export function Publish({ flow, text, onPublish, onClose }) {
+  const [description, setDescription] = useState("");
+  const newest = useQuery(path`v1/flows/${flow}/versions`, { limit: 1 });
+  const before = newest.data?.versions[0]?.version ?? null;
+  const version = useQuery(before === null ? null : path`v1/flows/${flow}/versions/${String(before)}`);
+  const isKnown = newest.data && (before === null || version.data);
+  const isSame = before !== null && version.data?.definition === text;
+  return html`<${Confirm} title="Save as a new version" action="Save and publish" onConfirm=${() => onPublish(description)} onClose=${onClose} class="wide-dialog">
+    <${Problem} error=${newest.error ?? version.error} />
+    ${!isKnown && !newest.error && !version.error && html`<${Loading} />`}
+    ${isKnown && before === null && html`<p>This is the first version of <code>${flow}</code>. Aliases can then choose it, and starts can name it.</p>`}
+    ${isKnown && before !== null && html`<${Diff} left=${version.data.definition} right=${text} leftTitle=${`version ${before}`} rightTitle="your text" />`}
+    ${isSame && html`<p class="muted">With the same definition and description no new version is made.</p>`}
+    <label class="field">
+      <span>What is new (shown in the list of versions)</span>
+      <input value=${description} maxlength="4096" autofocus onInput=${(/** @type {any} */ event) => setDescription(event.currentTarget.value)} />
+    </label>
+  <//>`;
+}
+
+/**
+ * Publish the flow as it was saved. @param {string} flow @param {string} description @param {string} etag
+ * @returns {Promise<number>} the number of the version
+ */
+export async function publish(flow, description, etag) {
+  const body = { description };
+  const made = await api(path`v1/flows/${flow}/versions`, { method: "POST", body, headers: { "If-Match": etag } });
+  return made.version;
+}

@@ -1,0 +1,63 @@
+/** The text with its findings, and beside it the graph: what the editors of new and of old flows share. */
+import { Panel, Problem } from "../../parts/basics.js";
+import { completionsAt } from "../../parts/editor/complete.js";
+import { Editor } from "../../parts/editor.js";
+import { countOf, Problems } from "../../parts/problems.js";
+import { html, useCallback, useEffect, useRef, useState } from "../../vendor/preact.js";
+import { Beside } from "./beside.js";
+import { useCheck, useKnowledge } from "./checking.js";
+import { UnsavedGuard } from "./leaving.js";
+
+/** @typedef {import("../../parts/editor.js").Finding} Finding */
+
+/**
+ * @param {{text: string, onText: (text: string) => void, onSave: () => void, isUnsaved: boolean, error: any, title: any,
+ *   actions: any, children?: any}} props  `children`: dialogs
+ */
+export function Workbench({ text, onText, onSave, isUnsaved, error, title, actions, children }) {
+  const check = useCheck(text);
+  const { language, resources } = useKnowledge();
+  const [line, setLine] = useState(1);
+  const [jump, setJump] = useState(/** @type {{line: number, column?: number} | null} */ (null));
+  const complete = useCallback(
+    (/** @type {string} */ whole, /** @type {number} */ offset) => (language ? completionsAt(whole, offset, language, resources) : null),
+    [language, resources],
+  );
+  useSaveKey(onSave);
+  const count = countOf(check.findings);
+  const state = check.isChecking ? "Checking…" : check.error ? "The server did not check this text." : count || "No problems";
+
+  return html`<div class="page fills workbench">
+    <header><div class="row grow">${title}</div><div class="row">${actions}</div></header>
+    <${Problem} error=${error} />
+    <div class="bench">
+      <${Panel} class="written">
+        <div class="text"><${Editor} text=${text} label="Definition" onChange=${onText} onSave=${onSave} onCursor=${setLine}
+          findings=${check.findings} complete=${complete} jump=${jump} /></div>
+        <footer class="found">
+          <p class="row"><strong role="status">${state}</strong>
+            <span class="muted keys">Ctrl Space completes · F8 next problem · Esc then Tab leaves the text</span></p>
+          ${count && html`<${Problems} findings=${check.findings} onJump=${(/** @type {Finding} */ found) => setJump({ line: found.line, column: found.column })} />`}
+        </footer>
+      <//>
+      <${Beside} graph=${check.graph} isOld=${check.isOld} line=${line} onLine=${(/** @type {number} */ at) => setJump({ line: at })} />
+    </div>
+    <${UnsavedGuard} isUnsaved=${isUnsaved} />
+    ${children}
+  </div>`;
+}
+
+/** Ctrl-S (on a Mac: Cmd-S) saves wherever the focus is. @param {() => void} onSave */
+function useSaveKey(onSave) {
+  const latest = useRef(onSave);
+  latest.current = onSave;
+  useEffect(() => {
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "s" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+      event.preventDefault();
+      if (!document.querySelector("dialog:modal")) latest.current();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
