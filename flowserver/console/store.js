@@ -3,4 +3,5 @@ export { ApiError, api, apiResponse } from "./store/requests.js";
 export { may, permissions, session, signIn, signOut } from "./store/session.js";
 export { useQuery } from "./store/queries.js";
 export { usePages } from "./store/pages.js";
+export { changeMany } from "./store/bulk.js";
 export { stream } from "./store/stream.js";

@@ -1,24 +1,127 @@
-/** Executions of all flows. */
-import { html } from "../vendor/preact.js";
-import { Empty, Status, Time, Took } from "../parts/basics.js";
+/** Executions of all flows: the filter is in the URL, rows come by page, and new ones wait until they are asked for. */
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import { stylesheet } from "../css.js";
+import { useKeys } from "../keys.js";
+import { Copy, Empty, Problem, Status, Time, Took } from "../parts/basics.js";
 import { Table } from "../parts/table.js";
-import { Link, go, path } from "../routes.js";
-import { usePages } from "../store.js";
+import { Link, go, path, setQuery } from "../routes.js";
+import { may, usePages } from "../store.js";
+import { BulkDialog, isPossible } from "./executions-bulk.js";
+import { FIELDS, apiQueryOf, commandOf, filterOf } from "./executions-filter.js";
+import { FilterBar } from "./executions-filter-bar.js";
+import { Views } from "./executions-views.js";
+
+stylesheet(new URL("./executions.css", import.meta.url));
+const PAGE = 100;
+
+/** @param {any} row */
+const placeOf = (row) => path`/executions/${row.flowName}/${row.name}`;
+/** @param {any} row */
+const keyOf = (row) => row.id;
+
+/** The status of an execution as lists show it. @param {{row: any}} props */
+export function ExecutionStatus({ row }) {
+  if (row.parkedError && row.status === "Running") return html`<${Status} status="Parked" />`;
+  if (row.waitingSteps > 0 && row.status === "Running") return html`<${Status} status="WaitingForRedrive" label=${`${row.waitingSteps} for redrive`} />`;
+  return html`<${Status} status=${row.status} />`;
+}
+
+/** @param {{row: any}} props */
+function Trouble({ row }) {
+  const error = row.parkedError ?? row.error;
+  const text = [row.failedStep, error, row.cause].filter(Boolean).join(" · ");
+  return html`<span title=${text}>${row.failedStep && html`<code>${row.failedStep}</code> `}<span class="muted">${error}</span></span>`;
+}
+
+const COLUMNS = [
+  { key: "status", title: "Status", width: "118px", render: (/** @type {any} */ row) => html`<${ExecutionStatus} row=${row} />` },
+  { key: "name", title: "Name", width: "minmax(120px, 2fr)", render: (/** @type {any} */ row) => html`<${Link} to=${placeOf(row)} class="mono" title=${row.name} tabindex="-1">${row.name}<//>` },
+  { key: "flow", title: "Flow", width: "minmax(0, 1.2fr)", render: (/** @type {any} */ row) => html`<span title=${row.flowName}>${row.flowName}</span>` },
+  { key: "version", title: "Version", width: "84px", narrow: false, render: (/** @type {any} */ row) => html`<span class="muted" title=${row.alias ?? ""}>${row.version ?? ""}${row.alias && ` (${row.alias})`}</span>` },
+  { key: "started", title: "Started", width: "128px", narrow: false, render: (/** @type {any} */ row) => html`<${Time} at=${row.startedTime} />` },
+  { key: "took", title: "Took", width: "76px", align: /** @type {const} */ ("right"), render: (/** @type {any} */ row) => html`<${Took} from=${row.startedTime} to=${row.stoppedTime} />` },
+  { key: "step", title: "Failed step", width: "minmax(0, 1.6fr)", narrow: false, render: (/** @type {any} */ row) => html`<${Trouble} row=${row} />` },
+];
 
 /** @param {import("../routes.js").PageProps} props */
 export default function Executions({ query }) {
-  const list = usePages("v1/executions", { flow: query.flow, limit: 100 }, "executions", { everySeconds: 5 });
-  const place = (/** @type {any} */ row) => path`/executions/${row.flowName}/${row.name}`;
-  const columns = [
-    { key: "status", title: "Status", width: "120px", render: (/** @type {any} */ row) => html`<${Status} status=${row.status} />` },
-    { key: "name", title: "Name", render: (/** @type {any} */ row) => html`<${Link} to=${place(row)} class="mono">${row.name}<//>` },
-    { key: "flow", title: "Flow", render: (/** @type {any} */ row) => row.flowName },
-    { key: "started", title: "Started", width: "130px", render: (/** @type {any} */ row) => html`<${Time} at=${row.startedTime} />` },
-    { key: "took", title: "Took", width: "90px", render: (/** @type {any} */ row) => html`<${Took} from=${row.startedTime} to=${row.stoppedTime} />` },
-  ];
-  return html`<div class="page fills">
-    <${Table} label="Executions" columns=${columns} rows=${list.rows} keyOf=${(/** @type {any} */ row) => row.id} loading=${list.loading}
-      onOpen=${(/** @type {any} */ row) => go(place(row))} more=${list.more} done=${list.done}
-      empty=${html`<${Empty} command="flowserver start FLOW">No executions yet.<//>`} />
+  const filter = JSON.stringify(filterOf(query));
+  const asked = useMemo(() => ({ ...apiQueryOf(query, Date.now()), limit: PAGE }), [filter]);
+  const list = usePages("v1/executions", asked, "executions", { everySeconds: 5 });
+  const [selected, setSelected] = useState(/** @type {Set<string>} */ (new Set()));
+  const [wish, setWish] = useState(/** @type {import("./executions-bulk.js").Wish | null} */ (null));
+  const known = useRef(/** @type {Map<string, any>} */ (new Map())).current;
+  for (const row of list.rows) if (selected.has(row.id)) known.set(row.id, row);
+  useEffect(() => setSelected(new Set()), [filter]);
+
+  const chosen = [...selected].flatMap((id) => known.get(id) ?? []);
+  const ask = (/** @type {"stop" | "redrive"} */ kind) => setWish({ kind, rows: chosen });
+  const can = (/** @type {"stop" | "redrive"} */ kind) => may(`executions.${kind}`) && chosen.some((row) => isPossible(kind, row));
+  const unless = (/** @type {boolean} */ isPossibleNow, /** @type {() => void} */ act) => () => (isPossibleNow ? act() : false);
+  useKeys("Executions", [
+    { keys: "r", label: "Show the new ones", run: () => void list.reload() },
+    { keys: "S", label: "Stop the selection", run: unless(can("stop"), () => ask("stop")) },
+    { keys: "R", label: "Redrive the selection", run: unless(can("redrive"), () => ask("redrive")) },
+    { keys: "Escape", label: "Select nothing", run: unless(selected.size > 0, () => setSelected(new Set())) },
+  ]);
+  const isFiltered = filter !== "{}";
+  const changed = (/** @type {any[]} */ failed) => {
+    setSelected(new Set(failed.map(keyOf)));
+    list.check();
+  };
+  return html`<div class="page fills executions">
+    <h1 class="hidden">Executions</h1>
+    <${FilterBar} query=${query}><${Views} query=${query} /><//>
+    <div class="panel list-panel grow">
+      <div class="bar">
+        ${selected.size
+          ? html`<${BulkBar} count=${selected.size} can=${can} onAsk=${ask} onClear=${() => setSelected(new Set())} />`
+          : html`<span class="muted" role="status">${counted(list)}</span>
+              ${list.fresh > 0 && html`<button type="button" class="fresh" onClick=${list.reload}>${list.fresh < PAGE ? list.fresh : `${PAGE}+`} new</button>`}
+              <span class="grow"></span>
+              <${Copy} text=${commandOf(query)} label="Copy as command" />`}
+      </div>
+      <${Problem} error=${list.error} onRetry=${list.reload} />
+      <${Table} label="Executions" columns=${COLUMNS} rows=${list.rows} keyOf=${keyOf} loading=${list.loading} done=${list.done}
+        onOpen=${(/** @type {any} */ row) => go(placeOf(row))} more=${list.paused ? undefined : list.more} onVisible=${list.onVisible}
+        selected=${selected} onSelect=${setSelected} isDim=${(/** @type {any} */ row) => list.gone.has(row.id)}
+        empty=${!list.error && html`<${Nothing} list=${list} isFiltered=${isFiltered} command=${commandOf(query)} />`}
+        foot=${list.rows.length > 0 && html`<${Foot} list=${list} />`} />
+    </div>
+    ${wish && html`<${BulkDialog} ...${wish} onClose=${() => setWish(null)} onChanged=${changed} />`}
   </div>`;
+}
+
+/** @param {{rows: any[], done: boolean, loading: boolean, isFirst: boolean}} list */
+function counted({ rows, done, loading, isFirst }) {
+  if (loading && isFirst) return "Reading…";
+  return `${rows.length.toLocaleString()}${done ? "" : "+"} ${rows.length === 1 && done ? "execution" : "executions"}`;
+}
+
+/** @param {{count: number, can: (kind: "stop" | "redrive") => boolean, onAsk: (kind: "stop" | "redrive") => void, onClear: () => void}} props */
+function BulkBar({ count, can, onAsk, onClear }) {
+  return html`<div class="row bulk" role="toolbar" aria-label="Selection">
+    <strong role="status">${count.toLocaleString()} selected</strong>
+    <button type="button" disabled=${!can("redrive")} onClick=${() => onAsk("redrive")}>Redrive…</button>
+    <button type="button" class="danger" disabled=${!can("stop")} onClick=${() => onAsk("stop")}>Stop…</button>
+    <button type="button" class="quiet" onClick=${onClear}>Select nothing</button>
+  </div>`;
+}
+
+/** @param {{list: any, isFiltered: boolean, command: string}} props */
+function Nothing({ list, isFiltered, command }) {
+  if (list.paused) {
+    return html`<div class="empty"><p>None of the many executions that the server has looked at matches, and there are more.</p>
+      <button type="button" onClick=${list.more}>Look further</button></div>`;
+  }
+  if (!isFiltered) return html`<${Empty} command="flowserver start FLOW --input '{}'">There are no executions yet. Start one:<//>`;
+  const clear = () => setQuery(Object.fromEntries(FIELDS.map((field) => [field, null])), { replace: false });
+  return html`<${Empty} command=${command}>No execution matches. <button type="button" onClick=${clear}>Show all</button><//>`;
+}
+
+/** @param {{list: any}} props */
+function Foot({ list }) {
+  if (list.paused) return html`<div class="table-foot"><button type="button" onClick=${list.more}>Look for older ones</button></div>`;
+  if (list.loading) return html`<div class="table-foot">Reading…</div>`;
+  return list.done ? html`<div class="table-foot">These are all.</div>` : null;
 }
