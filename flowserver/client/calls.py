@@ -195,9 +195,9 @@ def history(
 # Flows
 
 
-def flows() -> Listing[Flow]:
-    """All flows by name, without their definitions."""
-    return Listing(path_of("flows"), "flows", Flow, {})
+def flows(*, name_prefix: str | None = None) -> Listing[Flow]:
+    """The flows by name, all or those whose names begin so, without their definitions."""
+    return Listing(path_of("flows"), "flows", Flow, {"namePrefix": name_prefix})
 
 
 def get_flow(name: str) -> Conversation[Flow]:

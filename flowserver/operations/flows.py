@@ -233,9 +233,10 @@ class FlowOperations:
         next_token: str | None,
         limit: int | None,
         resource_group_id: str | None = None,
+        name_prefix: str | None = None,
         documents: bool = True,
     ) -> Page[FlowRow]:
-        """Flows by name, perhaps those of a resource group only; the token is the name the next page starts with.
+        """Flows by name, perhaps of a resource group or with a prefix only; the token is where the next page starts.
 
         Without `documents` their definitions and environments are left empty. A page ends before `page_bytes_max`.
         """
@@ -247,6 +248,7 @@ class FlowOperations:
             limit=size,
             bytes_max=limits.page_bytes_max,
             resource_group_id=resource_group_id,
+            name_prefix=name_prefix,
             documents=documents,
         )
         return Page(*await self._engine.slow_reads.ask(query))

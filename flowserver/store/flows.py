@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from flowserver.store.schema.tables import definitions, flows
 from flowserver.store.sql.bounded_pages import read_page
 from flowserver.store.sql.list_parameter import among, texts
+from flowserver.store.sql.prefixes import after_all
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of
@@ -96,16 +97,21 @@ def list_flows(
     limit: int,
     bytes_max: int,
     resource_group_id: str | None = None,
+    name_prefix: str | None = None,
     documents: bool = True,
 ) -> tuple[list[FlowRow], str | None]:
     """Live flows by name, starting at `from_name`, and the name that the next page begins with; None after the last.
 
     A page has at most `limit` flows and `bytes_max` bytes, but always the first flow. With a resource group it has the
-    flows of the group. Without `documents`, definitions and environments are empty.
+    flows of the group, with a prefix those whose names begin so. Without `documents`, definitions and environments are
+    empty.
     """
+    from_name = max(from_name, name_prefix or "")
     page = _live(documents=documents).where(flows.c.name >= from_name).order_by(flows.c.name)
     if resource_group_id is not None:
         page = page.where(flows.c.resource_group_id == resource_group_id)
+    if name_prefix is not None and (end := after_all(name_prefix)) is not None:
+        page = page.where(flows.c.name < end)
     rows, following = read_page(connection, page, limit, bytes_max, "name")
     return [_flow(row._asdict()) for row in rows], None if following is None else following.name
 

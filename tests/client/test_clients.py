@@ -106,6 +106,7 @@ def test_started_awaited_and_listed(client):
     assert [each.name for each in client.executions("greet")] == ["second", started.name]
     assert [each.name for each in client.executions("greet", name_prefix="sec")] == ["second"]
     assert "greet" in [each.name for each in client.flows()]
+    assert [each.name for each in client.flows(name_prefix="gre")] == ["greet"]
     events = list(client.events("greet", "second"))
     assert [each.event_id for each in events] == list(range(1, len(events) + 1))
     assert events[-1].type == "ExecutionSucceeded"

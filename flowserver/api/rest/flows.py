@@ -16,13 +16,13 @@ from flowserver.api.rest.models.flows import (
     Flow,
     FlowPage,
     FlowQuery,
+    FlowsQuery,
     FlowSummary,
     NewFlowQuery,
     PutFlow,
     UpdateFlow,
     UpdateFlowQuery,
 )
-from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.parameters import FlowName
 from flowserver.api.rest.preconditions import IfMatch, IfNoneMatch, matches_any, read_precondition
 from flowserver.api.rest.problems import problems
@@ -42,9 +42,11 @@ router = rest_router("/flows", "flows")
 
 
 @router.get("", summary="List flows", response_model=FlowPage, responses=problems())
-async def list_flows(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
-    """All flows by name, without their definitions."""
-    found = await operations.flows.list(next_token=page.next_token, limit=page.limit, documents=False)
+async def list_flows(operations: Ops, page: Annotated[FlowsQuery, Query()]) -> Response:
+    """Flows by name, all or those with a prefix, without their definitions."""
+    found = await operations.flows.list(
+        next_token=page.next_token, limit=page.limit, name_prefix=page.name_prefix, documents=False
+    )
     return await page_answer(operations, found, "flows", FlowSummary.of)
 
 

@@ -68,7 +68,7 @@ function TextField({ name, label, value, class: more = "", list, pattern, onType
 /** @param {{value: string}} props */
 function FlowField({ value }) {
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
-  const { data } = useQuery(typed === null ? null : "v1/flows", { limit: 20, namePrefix: typed }, { keep: true });
+  const { data } = useQuery(typed === null || !/^[\w-]*$/.test(typed) ? null : "v1/flows", { limit: 20, namePrefix: typed }, { keep: true });
   return html`<${TextField} name="flow" label="Flow" value=${value} list="flow-names" pattern="[A-Za-z_][A-Za-z0-9_\\-]*" onTyped=${setTyped} />
     <datalist id="flow-names">${data?.flows.map((/** @type {any} */ flow) => html`<option key=${flow.name} value=${flow.name}></option>`)}</datalist>`;
 }

@@ -34,12 +34,12 @@ function Trouble({ row }) {
 }
 
 const COLUMNS = [
-  { key: "status", title: "Status", width: "118px", render: (/** @type {any} */ row) => html`<${ExecutionStatus} row=${row} />` },
-  { key: "name", title: "Name", width: "minmax(120px, 2fr)", render: (/** @type {any} */ row) => html`<${Link} to=${placeOf(row)} class="mono" title=${row.name} tabindex="-1">${row.name}<//>` },
-  { key: "flow", title: "Flow", width: "minmax(0, 1.2fr)", render: (/** @type {any} */ row) => html`<span title=${row.flowName}>${row.flowName}</span>` },
+  { key: "status", title: html`<span class="narrow-hidden">Status</span>`, width: "118px", narrow: "18px", render: (/** @type {any} */ row) => html`<${ExecutionStatus} row=${row} />` },
+  { key: "name", title: "Name", width: "minmax(120px, 2fr)", narrow: "minmax(0, 3fr)", render: (/** @type {any} */ row) => html`<${Link} to=${placeOf(row)} class="mono" title=${row.name} tabindex="-1">${row.name}<//>` },
+  { key: "flow", title: "Flow", width: "minmax(0, 1.2fr)", narrow: "minmax(0, 2fr)", render: (/** @type {any} */ row) => html`<span title=${row.flowName}>${row.flowName}</span>` },
   { key: "version", title: "Version", width: "84px", narrow: false, render: (/** @type {any} */ row) => html`<span class="muted" title=${row.alias ?? ""}>${row.version ?? ""}${row.alias && ` (${row.alias})`}</span>` },
   { key: "started", title: "Started", width: "128px", narrow: false, render: (/** @type {any} */ row) => html`<${Time} at=${row.startedTime} />` },
-  { key: "took", title: "Took", width: "76px", align: /** @type {const} */ ("right"), render: (/** @type {any} */ row) => html`<${Took} from=${row.startedTime} to=${row.stoppedTime} />` },
+  { key: "took", title: "Took", width: "76px", narrow: "64px", align: /** @type {const} */ ("right"), render: (/** @type {any} */ row) => html`<${Took} from=${row.startedTime} to=${row.stoppedTime} />` },
   { key: "step", title: "Failed step", width: "minmax(0, 1.6fr)", narrow: false, render: (/** @type {any} */ row) => html`<${Trouble} row=${row} />` },
 ];
 

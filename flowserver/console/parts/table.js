@@ -9,8 +9,8 @@ import { useKeys } from "../keys.js";
 stylesheet(new URL("./table.css", import.meta.url));
 
 /**
- * @typedef {{key: string, title: any, width?: string, render: (row: any) => any, narrow?: boolean, align?: "right"}} Column
- *   `width`: as in grid-template-columns; `narrow` false: left out below 700 px
+ * @typedef {{key: string, title: any, width?: string, render: (row: any) => any, narrow?: string | false, align?: "right"}} Column
+ *   `width`: as in grid-template-columns; `narrow`: that below 700 px, false: left out there
  * @typedef {{columns: Column[], rows: any[], keyOf: (row: any) => string, label?: string,
  *   onOpen?: (row: any) => void, selected?: Set<string>, onSelect?: (selected: Set<string>) => void,
  *   more?: () => void, done?: boolean, empty?: any, loading?: boolean, isDim?: (row: any) => boolean,
@@ -90,7 +90,7 @@ export function Table(props) {
   if (!rows.length && !loading) return html`<div class="table-empty">${empty}</div>`;
   const template = [...(onSelect ? ["28px"] : []), ...columns.map((column) => column.width ?? "minmax(0, 1fr)")].join(" ");
   const narrow = columns.filter((column) => column.narrow !== false);
-  const narrowTemplate = [...(onSelect ? ["28px"] : []), ...narrow.map((column) => column.width ?? "minmax(0, 1fr)")].join(" ");
+  const narrowTemplate = [...(onSelect ? ["28px"] : []), ...narrow.map((column) => column.narrow || column.width || "minmax(0, 1fr)")].join(" ");
   const shown = rows.slice(span.first, span.last);
   const isAll = selected !== undefined && rows.length > 0 && rows.every((row) => selected.has(keyOf(row)));
   const cell = (/** @type {Column} */ column) => `cell${column.narrow === false ? " wide" : ""}${column.align ? " right" : ""}`;

@@ -20,6 +20,7 @@ from flowserver.machine.versions.routing import LATEST, version_in
 from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, WAITING_FOR_REDRIVE, executions
 from flowserver.store.sql.bounded_pages import ROWS_AT_ONCE, bytes_of
+from flowserver.store.sql.prefixes import after_all
 from flowserver.store.sql.unreadable import is_text, rows_with_texts
 
 SCANNED_MAX = 20_000
@@ -178,22 +179,11 @@ def qualified(qualifier: str | None) -> list[ColumnElement[bool]]:
 
 def _named(flow_id: str, prefix: str) -> Select[Any]:
     """The ids of up to NAMES_MAX executions whose names have the prefix, from the index of names."""
-    end = _after_all(prefix)
+    end = after_all(prefix)
     within = [other.c.name >= prefix, *([] if end is None else [other.c.name < end])]
     return (
         select(other.c.execution_id).where(other.c.flow_id == flow_id, *within).order_by(other.c.name).limit(NAMES_MAX)
     )
-
-
-def _after_all(prefix: str) -> str | None:
-    """The smallest text, by code points, that sorts after every text with the prefix; None if there is none."""
-    for end in range(len(prefix), 0, -1):
-        following = ord(prefix[end - 1]) + 1
-        if following == 0xD800:  # surrogates cannot be stored
-            following = 0xE000
-        if following <= 0x10FFFF:
-            return prefix[: end - 1] + chr(following)
-    return None
 
 
 def _are_few(connection: Connection, named: Select[Any]) -> bool:

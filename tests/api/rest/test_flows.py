@@ -246,8 +246,29 @@ async def test_listing_is_by_name_in_pages(client: httpx.AsyncClient) -> None:
     assert "definition" not in page["flows"][0]
 
 
+async def test_listing_by_prefix(client: httpx.AsyncClient) -> None:
+    for name in ("order", "ordeR", "order-2", "orders", "ordez", "zorder"):
+        await create(client, name)
+    first = (await client.get("/v1/flows?namePrefix=order&limit=2")).json()
+    rest = (await client.get("/v1/flows", params={"namePrefix": "order", "nextToken": first["nextToken"]})).json()
+    names = [flow["name"] for page in (first, rest) for flow in page["flows"]]
+    assert (names, rest["nextToken"]) == (["order", "order-2", "orders"], None)
+    assert (await client.get("/v1/flows?namePrefix=none")).json()["flows"] == []
+
+
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=1001", "limit=x", "limit=", "nextToken=", "nextToken=%00", "lmit=3"]
+    "query",
+    [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "limit=",
+        "nextToken=",
+        "nextToken=%00",
+        "lmit=3",
+        "namePrefix=",
+        "namePrefix=a%25",
+    ],
 )
 async def test_a_listing_refuses_a_wrong_query(client: httpx.AsyncClient, query: str) -> None:
     problem = assert_problem(await client.get(f"/v1/flows?{query}"), 400, "InvalidArgument")

@@ -195,6 +195,10 @@ QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
     "count_running": (count_running, {"ix_executions_deadline_at"}),
     "find_flow": (lambda c: find_flow(c, "f"), {"uq_flows_live_name"}),
     "list_flows": (lambda c: list_flows(c, from_name="f", limit=9, bytes_max=9_999), {"uq_flows_live_name"}),
+    "list_flows_by_prefix": (
+        lambda c: list_flows(c, from_name="", limit=9, bytes_max=9_999, name_prefix="f"),
+        {"uq_flows_live_name"},
+    ),
     "count_flows": (count_flows, {"uq_flows_live_name"}),
 }
 

@@ -8,6 +8,7 @@ from flowserver.api.rest.models.shared_types import (
     Instant,
     Name,
     NextToken,
+    PageQuery,
     QueryParameters,
     RequestBody,
     Resource,
@@ -133,6 +134,15 @@ class FlowPage(Resource):
 
     flows: list[FlowSummary]
     next_token: NextToken
+
+
+class FlowsQuery(PageQuery):
+    """Which flows."""
+
+    name_prefix: Annotated[
+        str | None,
+        Field(pattern=r"^[A-Za-z0-9_-]{1,128}$", description="Only flows whose names begin so."),
+    ] = None
 
 
 class CreateFlow(RequestBody):
