@@ -178,17 +178,27 @@ def history(
     name: str,
     *,
     after: int = 0,
+    before: int | None = None,
     step: str | None = None,
+    path: str | None = None,
     types: Sequence[str] = (),
     newest_first: bool = False,
     paths: bool = False,
 ) -> Listing[Event]:
-    """The events of an execution so far, after the one with that id: all, or those of a step or of some types.
+    """The events of an execution so far, between those with these ids: all, or those of a step or of some types.
 
-    `step` is a name or a path such as `pack[17].label`. With `paths` every event has its `step_path`.
+    `step` is a name or a path such as `pack[17].label`; `path` names one step exactly. With `paths` every event has its
+    `step_path`.
     """
-    order = "desc" if newest_first else None
-    query = {"after": after or None, "step": step, "type": list(types) or None, "order": order, "paths": paths or None}
+    query = {
+        "after": after or None,
+        "before": before,
+        "step": step,
+        "path": path,
+        "type": list(types) or None,
+        "order": "desc" if newest_first else None,
+        "paths": paths or None,
+    }
     return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, query)
 
 

@@ -28,17 +28,18 @@ def is_path(step: str) -> bool:
 
 
 @lru_cache(maxsize=100)
-def _pattern(wanted: str) -> re.Pattern[str]:
-    below = r"(\..*)?" if wanted.endswith("]") else ""
+def _pattern(wanted: str, *, is_exact: bool = False) -> re.Pattern[str]:
+    below = r"(\..*)?" if wanted.endswith("]") and not is_exact else ""
     return re.compile(re.escape(wanted).replace(r"\[\]", r"\[[0-9]+\]") + below)
 
 
-def matches_path(path: str, wanted: str) -> bool:
+def matches_path(path: str, wanted: str, *, is_exact: bool = False) -> bool:
     """Whether a path is that which is wanted.
 
-    `pack[17]` is an iteration, or a branch, with all that is in it. `[]` is any of them: `pack[].label`.
+    `pack[17]` is an iteration, or a branch, with all that is in it unless `is_exact`. `[]` is any of them:
+    `pack[].label`.
     """
-    return _pattern(wanted).fullmatch(path) is not None
+    return _pattern(wanted, is_exact=is_exact).fullmatch(path) is not None
 
 
 class EventPaths:
@@ -72,9 +73,11 @@ class EventPaths:
         self._of_event.append(self._numbers[path])
         return path
 
-    def find(self, wanted: str) -> list[int]:
+    def find(self, wanted: str, *, is_exact: bool = False) -> list[int]:
         """The ids of the events with a path, in order."""
-        chosen = {number for path, number in self._numbers.items() if path and matches_path(path, wanted)}
+        chosen = {
+            number for path, number in self._numbers.items() if path and matches_path(path, wanted, is_exact=is_exact)
+        }
         return [event_id for event_id, number in enumerate(self._of_event) if number in chosen] if chosen else []
 
     def paths_of(self, event_ids: Iterator[int]) -> list[str]:

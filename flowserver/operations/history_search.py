@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from flowserver.base.errors import InvalidArgument
 from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
@@ -43,25 +44,33 @@ class HistorySearch:
         wanted: EventFilter,
         *,
         step: str | None = None,
+        path: str | None = None,
         with_paths: bool = False,
         next_token: str | None,
         limit: int | None,
     ) -> Page[PlacedEvent]:
         """Events that match, in either order. The token is the id of the event that the next page looks at first.
 
-        `step` is the name of a step, or a path as `machine/event_paths.py` has them. A page may be short or empty
-        before the last one. For a path, and `with_paths`, the first request reads the whole history once.
+        `step` is the name of a step, or a path as `machine/event_paths.py` has them; `path` is always a path, without
+        what is in it. A page may be short or empty before the last one. For a path, and `with_paths`, the first request
+        reads the whole history once. Raises InvalidArgument if both are given.
         """
+        if step is not None and path is not None:
+            raise InvalidArgument("step and path are two ways to choose a step: give one of them")
         limits = self._engine.limits
         size = check_limit(limit, limits.page_max)
-        default = EVENT_ID_MAX if wanted.is_backwards else wanted.after_event_id + 1
+        newest = EVENT_ID_MAX if wanted.before_event_id is None else wanted.before_event_id - 1
+        default = newest if wanted.is_backwards else wanted.after_event_id + 1
         first = event_id_of(next_token) if next_token else default
 
         execution_id = await self._engine.reader.ask(
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
-        by_path = step is not None and is_path(step)
+        by_path = path is not None or (step is not None and is_path(step))
         chosen = wanted if by_path else replace(wanted, step_name=step)
+
+        def find(paths: EventPaths) -> list[int]:
+            return paths.find(str(step)) if path is None else paths.find(path, is_exact=True)
 
         def read(connection: Connection, paths: EventPaths | None) -> tuple[Sequence[Event], int | None]:
             if paths is not None:
@@ -69,7 +78,7 @@ class HistorySearch:
             return search_events(
                 connection,
                 execution_id,
-                replace(chosen, among=paths.find(str(step))) if paths is not None and by_path else chosen,
+                replace(chosen, among=find(paths)) if paths is not None and by_path else chosen,
                 from_event_id=min(first, EVENT_ID_MAX),
                 limit=size,
                 bytes_max=limits.page_bytes_max,

@@ -63,19 +63,23 @@ async def list_events(
     that step in all iterations, `pack[17]` everything in that iteration, `ship[1].book` a step of the second branch,
     and `check.refund` a step in an option of a choice. The first request for a path reads the whole history.
 
-    With `step` or `type` a page may be short, or even empty, and have a `nextToken` all the same, if the server has
-    looked at very many events that do not match: go on until `nextToken` is null.
+    `path` names one step exactly: `pack` is the foreach itself, and `pack[17]` the begin and end of that iteration.
+
+    With `step`, `path` or `type` a page may be short, or even empty, and have a `nextToken` all the same, if the server
+    has looked at very many events that do not match: go on until `nextToken` is null.
     """
     wanted = EventFilter(
         types=frozenset(query.type or ()),
         is_backwards=query.order == "desc",
         after_event_id=query.after if query.next_token is None or query.order == "desc" else 0,
+        before_event_id=query.before,
     )
     page = await operations.history_search.search(
         flow,
         execution,
         wanted,
         step=query.step,
+        path=query.path,
         with_paths=query.paths,
         next_token=query.next_token,
         limit=query.limit,

@@ -37,12 +37,21 @@ class EventFilter:
     """Any if empty."""
     is_backwards: bool = False
     after_event_id: int = 0
+    before_event_id: int | None = None
     among: Sequence[int] | None = None
     """Ids in order: only these events. Any if None."""
+
+    def is_past(self, event_id: int) -> bool:
+        """Whether no event after this one, in the order of the search, can match."""
+        if self.is_backwards:
+            return event_id <= self.after_event_id
+        return self.before_event_id is not None and event_id + 1 >= self.before_event_id
 
     def matches(self, event: Event) -> bool:
         """Whether the event is one of them."""
         if event.event_id <= self.after_event_id or self.step_name not in (None, event.step_name):
+            return False
+        if self.before_event_id is not None and event.event_id >= self.before_event_id:
             return False
         return not self.types or event.type in self.types
 
@@ -77,7 +86,7 @@ def search_events(
                 if len(page) == limit or (page and bytes_max < 0):
                     return page, event.event_id
                 page.append(event)
-        if wanted.is_backwards and outlines[-1].event_id <= wanted.after_event_id:
+        if wanted.is_past(outlines[-1].event_id):
             break
     return page, None
 

@@ -99,6 +99,10 @@ async def _ids(client: httpx.AsyncClient, query: str) -> list[int]:
     [
         ("order=desc", [6, 5, 4, 3, 2, 1]),
         ("order=desc&after=4", [6, 5]),
+        ("order=desc&after=1&before=4", [3, 2]),
+        ("after=1&before=4", [2, 3]),
+        ("before=1", []),
+        ("path=p&before=5", [2, 3, 4]),
         ("step=p", [2, 3, 4, 5]),
         ("step=p&order=desc", [5, 4, 3, 2]),
         ("step=q", []),
@@ -139,6 +143,11 @@ async def test_the_events_of_one_iteration(client: httpx.AsyncClient, order: str
         ids += [event["eventId"] for event in page["events"]]
         token = page["nextToken"] and f"&nextToken={page['nextToken']}"
     assert len(ids) == 2
+    alone = (await client.get(f"{here}&path=each[20]")).json()["events"]
+    assert {event["type"] for event in alone} == {"IterationEntered", "IterationExited"}
+    itself = (await client.get(f"{here}&path=each")).json()["events"]
+    assert {event["type"] for event in itself} == set(types)
+    assert_problem(await client.get(f"{here}&path=each&step=each"), 400, "InvalidArgument")
     assert (await client.get(f"{here}&step=each[30].charge")).json() == {"events": [], "nextToken": None}
     for wrong in ("each[x]", "a" + ".a[]" * 15_000):  # a search for the long one would compile for most of a second
         assert_problem(await client.get(f"{here}&step={wrong}"), 400, "InvalidArgument")

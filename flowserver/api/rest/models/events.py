@@ -41,6 +41,9 @@ class EventQuery(PageQuery):
         int,
         Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `nextToken` overrides it."),
     ] = 0
+    before: Annotated[
+        int | None, Field(ge=1, le=EVENT_ID_MAX + 1, description="Only events before the one of this id.")
+    ] = None
     order: Annotated[Literal["asc", "desc"], Field(description="`desc` begins with the newest event.")] = "asc"
     step: Annotated[
         str | None,
@@ -48,6 +51,15 @@ class EventQuery(PageQuery):
             pattern=STEP_PATTERN,
             max_length=LIMITS.step_path_characters_max,
             description="Only events of steps with this name, or of the step with this path.",
+        ),
+    ] = None
+    path: Annotated[
+        str | None,
+        Field(
+            pattern=STEP_PATTERN,
+            max_length=LIMITS.step_path_characters_max,
+            description="Only events of the step with this path. Unlike in `step`, a bare name is a step of the flow's "
+            "own list, and an iteration or branch is without what is in it. Not with `step`.",
         ),
     ] = None
     paths: Annotated[bool, Field(description="Let every event have its `stepPath`.")] = False
