@@ -34,3 +34,45 @@ class Overview(Result, frozen=True):
     """Starts and failures in equal parts of time: `fromTime`, `bucketSeconds`, `completeFrom`, `started`, `failed`."""
     attention: list[Json]
     """What a person should look at: objects with `kind`, `flowName`, `name`, `since` and what explains it."""
+
+
+class Permissions(Result, frozen=True):
+    """Who the caller is, and what it may do."""
+
+    key: str | None
+    """The label of the caller's key; None if the server is open."""
+    open: bool
+    may: list[str]
+    """Names such as `executions.start`."""
+
+
+class Node(Result, frozen=True):
+    """A process that serves the database."""
+
+    id: str
+    started_time: str
+    heartbeat_time: str
+    leaving: bool
+
+
+class AccessKey(Result, frozen=True):
+    """An access key, without its secrets."""
+
+    id: str
+    label: str
+    created_time: str
+    disabled_time: str | None = None
+
+
+class FunctionHealth(Result, frozen=True):
+    """How a function fares: the calls that the node which answers has made in the last minutes."""
+
+    service: str
+    function: str
+    calls: int
+    errors: int
+    errors_by_name: dict[str, int]
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    in_flight: int

@@ -48,8 +48,8 @@ from flowserver.engine.retention import ExecutionRetention
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.calls import Invoker
-from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.hooks import Hooks
+from flowserver.invokers.measured_calls import MeasuredInvoker
 from flowserver.invokers.remote_destinations import Senders
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.metrics import Metrics
@@ -95,7 +95,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.context = context = EngineContext(
             database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits
         )
-        self._make_rooms(context, options, invoker or DeferredInvoker(limits))
+        self._make_rooms(context, options, MeasuredInvoker(limits, invoker))
 
         # What runs, what is drained when the engine leaves, and what is closed last, in this order.
         due = self.timers, self.schedules, self.retries, self.deliveries
@@ -108,7 +108,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.connections = self.reader, self.invoker, self.outlets
         self.threads = self.slow_reads, self.checks, self.starter, self.membership
 
-    def _make_rooms(self, context: EngineContext, options: EngineOptions, invoker: Invoker) -> None:
+    def _make_rooms(self, context: EngineContext, options: EngineOptions, invoker: MeasuredInvoker) -> None:
         limits, clock = context.limits, context.clock
         # Functions: how calls leave this node.
         self.invoker = invoker

@@ -94,6 +94,11 @@ class AccessOperations:
         if await self._find("token", token_digest(token)) is None:
             raise AccessDenied("the bearer token is unknown or disabled")
 
+    async def label_of(self, token: str) -> str | None:
+        """The label of the enabled key that has this bearer token; None if there is none."""
+        key = await self._find("token", token_digest(token))
+        return None if key is None else key.label
+
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
         """Accept a signature nonce once in `kept_ms`, durably; raises SignatureNonceUsed."""
         if not await self._keys.use_nonce(access_key_id, nonce, kept_ms):

@@ -1,6 +1,6 @@
 """The registry of functions."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import Connection
@@ -9,6 +9,7 @@ from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoint_rules import check_endpoint, check_hooks
+from flowserver.invokers.function_health import FunctionKey, Health
 from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
 from flowserver.operations.hidden_headers import with_stored_values
 from flowserver.operations.pages import Page, check_limit
@@ -28,11 +29,22 @@ PLACES_MAX = 1_000_000
 """The largest `concurrency_max` and `waiting_max`: far more than can be meant."""
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionNumbers:
+    """How a registered or called function fares on this node."""
+
+    service: str
+    function: str
+    health: Health
+
+
 class FunctionOperations:
     """Operations on registered functions. The service `-` means none; `s.prod` is the service `s`, qualifier `prod`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.measured_since = engine.clock.now_ms()
+        """Since when (ms) this node measures calls: since its start."""
 
     async def put(
         self,
@@ -110,6 +122,24 @@ class FunctionOperations:
             lambda c: list_functions(c, after=after, limit=size, bytes_max=bytes_max)
         )
         return Page(rows, f"{rows[-1].service or WITHOUT_SERVICE}/{rows[-1].function}" if has_more else None)
+
+    async def health_of(self, service: str, function: str) -> FunctionNumbers:
+        """How the function fares on this node; zeros if it was not called. Raises FunctionNotExists."""
+        row = await self.describe(service, function)
+        return self.numbers((row.service, row.function))
+
+    def health(self, *, next_token: str | None, limit: int | None) -> Page[FunctionKey]:
+        """The functions that this node has called, by service and name; `numbers` says how each fares."""
+        size = check_limit(limit, self._engine.limits.page_max)
+        service, _, function = (next_token or "").partition("/")
+        after = (service_key(service), function)
+        found = [key for key in self._engine.invoker.health.keys() if not next_token or key > after]  # noqa: SIM118 # no dict
+        last = found[size - 1] if len(found) > size else None
+        return Page(found[:size], None if last is None else f"{last[0] or WITHOUT_SERVICE}/{last[1]}")
+
+    def numbers(self, key: FunctionKey) -> FunctionNumbers:
+        """How a function fares on this node; any thread may ask."""
+        return FunctionNumbers(*key, self._engine.invoker.health.of(key))
 
 
 def _put(connection: Connection, was_new: bool | None, wanted: FunctionRow) -> bool:

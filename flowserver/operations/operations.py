@@ -16,6 +16,7 @@ from flowserver.operations.history_search import HistorySearch
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.key_sources import EngineKeys
 from flowserver.operations.monitoring import MonitoringOperations
+from flowserver.operations.nodes import NodeOperations
 from flowserver.operations.overview import OverviewOperations
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.redrives import RedriveOperations
@@ -59,6 +60,7 @@ class Operations:
     access: AccessOperations
     monitoring: MonitoringOperations
     overview: OverviewOperations
+    nodes: NodeOperations
     encoding: Threads
     """Encodes pages of lists beside the event loop."""
     place: Place
@@ -89,6 +91,7 @@ class Operations:
             AccessOperations(EngineKeys(engine), is_wide=is_wide),
             MonitoringOperations(engine, is_wide=is_wide),
             OverviewOperations(engine),
+            NodeOperations(engine),
             Threads("encoding", waiting_max=engine.limits.pending_messages_max),
             place,
         )

@@ -101,6 +101,26 @@ def list_access_keys(connection: Connection) -> list[AccessKey]:
     return [_access_key(row) for row in connection.execute(select(access_keys).order_by(access_keys.c.created_at))]
 
 
+@dataclass(frozen=True, slots=True)
+class ShownKey:
+    """What may be shown of an access key; instants in ms."""
+
+    access_key_id: str
+    label: str
+    created_at: int
+    disabled_at: int | None
+
+
+def list_shown_keys(connection: Connection, after: tuple[int, str], limit: int) -> list[ShownKey]:
+    """Keys without their secrets, oldest first, after that creation and id."""
+    place = access_keys.c.created_at, access_keys.c.access_key_id
+    query = select(
+        access_keys.c.access_key_id, access_keys.c.label, access_keys.c.created_at, access_keys.c.disabled_at
+    )
+    rows = connection.execute(query.where(tuple_(*place) > after).order_by(*place).limit(limit))
+    return [ShownKey(*row) for row in rows]
+
+
 def insert_access_key(connection: Connection, key: AccessKey) -> None:
     """Insert a key and record that there was one."""
     columns = [column.name for column in access_keys.c]

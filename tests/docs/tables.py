@@ -38,6 +38,7 @@ from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics import GAUGES, Metrics
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
+from flowserver.operations.permissions import PERMISSIONS
 from flowserver.operations.redrives import ExecutionEndReported
 from flowserver.settings import Settings
 from tests.docs.commands import commands, common_options
@@ -272,8 +273,14 @@ def result_fields() -> str:
     return table(("result", "", "fields"), rows)
 
 
+def permissions() -> str:
+    """Every name of something that a caller may do."""
+    return table(("name", "what it allows"), ((f"`{name}`", meaning) for name, meaning in PERMISSIONS.items()))
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
+    "permissions": permissions,
     "exit codes": exit_codes,
     "limits": limits,
     "fixed limits": fixed_limits,

@@ -8,12 +8,24 @@ from starlette.responses import Response
 from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body
 from flowserver.api.rest.described_bodies import json_request
-from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction, PutFunctionQuery
+from flowserver.api.rest.models.functions import (
+    Function,
+    FunctionHealth,
+    FunctionHealthPage,
+    FunctionPage,
+    OneFunctionHealth,
+    PutFunction,
+    PutFunctionQuery,
+)
 from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.parameters import FunctionName, ServiceName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
+from flowserver.base.clock import format_instant
 from flowserver.base.errors import FunctionNotExists, MissingParameter, UnsupportedMediaType
+from flowserver.base.json_values import JsonObject
+from flowserver.invokers.function_health import WINDOW_SECONDS
+from flowserver.operations.operations import Operations
 
 router = rest_router("/functions", "functions")
 
@@ -23,6 +35,19 @@ async def list_functions(operations: Ops, page: Annotated[PageQuery, Query()]) -
     """All registered functions, by service and name."""
     found = await operations.functions.list(next_token=page.next_token, limit=page.limit)
     return await page_answer(operations, found, "functions", Function.of)
+
+
+@router.get("/health", summary="Show the health of functions", response_model=FunctionHealthPage, responses=problems())
+async def list_function_health(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
+    """How the functions fare that the node which answers has called: calls, errors and times of the last minutes.
+
+    The numbers are in memory, and gone with the process.
+    """
+    found = operations.functions.health(next_token=page.next_token, limit=page.limit)
+    numbers = operations.functions.numbers
+    return await page_answer(
+        operations, found, "functions", lambda key: FunctionHealth.of(numbers(key)), **_counted_by(operations)
+    )
 
 
 @router.put(
@@ -71,6 +96,23 @@ async def put_function(
 async def get_function(service: ServiceName, function: FunctionName, operations: Ops) -> Response:
     """The function's registration."""
     return answer(Function.of(await operations.functions.describe(service, function)))
+
+
+@router.get(
+    "/{service}/{function}/health",
+    summary="Show the health of a function",
+    response_model=OneFunctionHealth,
+    responses=problems(FunctionNotExists),
+)
+async def get_function_health(service: ServiceName, function: FunctionName, operations: Ops) -> Response:
+    """How the function fares on the node which answers: calls, errors and times of the last minutes."""
+    numbers = FunctionHealth.of(await operations.functions.health_of(service, function))
+    return answer(OneFunctionHealth.model_validate({**numbers.model_dump(), **_counted_by(operations)}))
+
+
+def _counted_by(operations: Operations) -> JsonObject:
+    since = format_instant(operations.functions.measured_since)
+    return {"node": operations.nodes.node_id, "sinceTime": since, "windowSeconds": WINDOW_SECONDS}
 
 
 @router.delete(

@@ -15,7 +15,13 @@ from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
 from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
-from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
+from flowserver.api.rest.models.functions import (
+    Function,
+    FunctionHealthPage,
+    FunctionPage,
+    OneFunctionHealth,
+    PutFunction,
+)
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage
 from flowserver.api.rest.models.overview import ServerOverview
 from flowserver.api.rest.models.problems import Problem
@@ -43,6 +49,7 @@ from flowserver.api.rest.models.schedules import (
     TriggerSchedule,
     UpdateSchedule,
 )
+from flowserver.api.rest.models.server import AccessKeyPage, NodePage, Permissions
 from flowserver.api.rest.models.steps import StepPage
 from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskReceipt, TaskSuccess
 from flowserver.api.rest.models.versions import (
@@ -65,12 +72,12 @@ MODELS = (
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),
     *(TaskPage, TaskSuccess, TaskFailure, TaskReceipt),
-    *(FunctionPage, Function, PutFunction),
+    *(FunctionPage, Function, PutFunction, FunctionHealthPage, OneFunctionHealth),
     *(InvocationPage, Invocation),
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
     *(DrawDefinition, DefinitionGraph),
-    ServerOverview,
+    *(ServerOverview, Permissions, NodePage, AccessKeyPage),
     *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""

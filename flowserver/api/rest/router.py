@@ -22,6 +22,7 @@ from flowserver.api.rest import (
     queues,
     redrives,
     schedules,
+    server,
     steps,
     tasks,
     versions,
@@ -46,6 +47,7 @@ ROUTERS = (
     queues.router,
     definitions.router,
     overview.router,
+    server.router,
 )
 
 

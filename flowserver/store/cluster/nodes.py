@@ -65,6 +65,23 @@ def list_nodes(connection: Connection) -> list[NodeRow]:
     return [NodeRow(*row) for row in connection.execute(query)]
 
 
+@dataclass(frozen=True, slots=True)
+class ShownNode:
+    """A node as people see it; instants in ms, by the node's own clock."""
+
+    node_id: str
+    started_at: int
+    heartbeat_at: int
+    is_leaving: bool
+
+
+def list_shown_nodes(connection: Connection, after: str, limit: int) -> list[ShownNode]:
+    """Nodes by id, after `after`."""
+    query = select(nodes.c.node_id, nodes.c.started_at, nodes.c.heartbeat_at, nodes.c.is_leaving)
+    rows = connection.execute(query.where(nodes.c.node_id > after).order_by(nodes.c.node_id).limit(limit))
+    return [ShownNode(*row) for row in rows]
+
+
 def mark_leaving(connection: Connection, node_id: str) -> None:
     """The node takes no more work; it still finishes what it has."""
     connection.execute(update(nodes).where(nodes.c.node_id == node_id).values(is_leaving=true()))

@@ -60,6 +60,7 @@ def test_its_operations() -> None:
         ),
         *("list_tasks", "report_task_succeeded", "report_task_failed"),
         *("list_functions", "get_function", "put_function", "delete_function"),
+        *("list_function_health", "get_function_health"),
         *("list_all_schedules", "list_schedules", "create_schedule", "get_schedule", "put_schedule", "update_schedule"),
         *("delete_schedule", "pause_schedule", "resume_schedule", "trigger_schedule", "backfill_schedule"),
         *("publish_flow_version", "list_flow_versions", "get_flow_version", "delete_flow_version"),
@@ -67,7 +68,7 @@ def test_its_operations() -> None:
         "delete_flow_alias",
         *("list_queues", "get_queue", "peek_messages", "send_message", "purge_queue"),
         *("list_topics", "get_topic", "publish_message"),
-        "get_overview",
+        *("get_overview", "get_permissions", "list_nodes", "list_keys"),
         *("list_parked_invocations", "get_invocation", "restart_invocation", "stop_invocation"),
     }
 

@@ -14,9 +14,11 @@ from flowserver.api.rest.models.shared_types import (
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.hidden_values import HIDDEN
+from flowserver.base.json_values import JsonObject
 from flowserver.invokers.endpoint_rules import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
+from flowserver.invokers.function_health import OTHER_ERRORS, WINDOW_SECONDS
 from flowserver.operations.function_names import WITHOUT_SERVICE
-from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT
+from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT, FunctionNumbers
 from flowserver.operations.hidden_headers import hide_values
 from flowserver.store.functions import FunctionRow
 
@@ -38,6 +40,19 @@ _FUNCTION = {
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
 }
+
+_HEALTH: JsonObject = {
+    "service": "shop",
+    "function": "charge",
+    "calls": 120,
+    "errors": 2,
+    "errorsByName": {"FC.Unknown": 2},
+    "p50Ms": 12.8,
+    "p95Ms": 46.0,
+    "p99Ms": 79.5,
+    "inFlight": 1,
+}
+_SINCE: JsonObject = {"node": "5f0c2a8e", "sinceTime": "2026-01-02T03:04:05.678Z", "windowSeconds": WINDOW_SECONDS}
 
 Url = Annotated[str, Field(description="Where calls are POSTed: http or https, without credentials or fragment.")]
 Headers = Annotated[
@@ -68,6 +83,13 @@ ConcurrencyMax = Annotated[
 WaitingMax = Annotated[
     int | None,
     Field(ge=0, le=PLACES_MAX, description="Calls that wait for one of these on each node; further ones are refused."),
+]
+
+
+Node = Annotated[str, Field(description="The id of the node that answers; others have numbers of their own.")]
+Since = Annotated[Instant, Field(description="When the node began to count: at its start.")]
+Window = Annotated[
+    int, Field(description="The numbers are of the last so many seconds, or since then if that is less.")
 ]
 
 
@@ -141,6 +163,62 @@ class Function(Resource):
             created_time=format_instant(row.created_at),
             last_modified_time=format_instant(row.modified_at),
         )
+
+
+class FunctionHealth(Resource):
+    """How a function fares: the calls that one node has made in the last minutes, each attempt a call."""
+
+    model_config = with_examples(_HEALTH)
+
+    service: Annotated[str, Field(description=f"`{WITHOUT_SERVICE}` for none.")]
+    function: str
+    calls: int
+    errors: Annotated[int, Field(description="Calls that failed, by the function's doing or on the way.")]
+    errors_by_name: Annotated[
+        dict[str, int], Field(description=f"The most frequent first; `{OTHER_ERRORS}` for names beyond the bound.")
+    ]
+    p50_ms: Annotated[float | None, Field(description="Half of the calls took up to this, within 20 %; null for none.")]
+    p95_ms: float | None
+    p99_ms: float | None
+    in_flight: Annotated[int, Field(description="Calls that are made now.")]
+
+    @classmethod
+    def of(cls, numbers: FunctionNumbers) -> Self:
+        """The numbers."""
+        health = numbers.health
+        return cls(
+            service=numbers.service or WITHOUT_SERVICE,
+            function=numbers.function,
+            calls=health.calls,
+            errors=health.errors,
+            errors_by_name=health.errors_by_name,
+            p50_ms=health.p50_ms,
+            p95_ms=health.p95_ms,
+            p99_ms=health.p99_ms,
+            in_flight=health.in_flight,
+        )
+
+
+class OneFunctionHealth(FunctionHealth):
+    """How a function fares on the node that answers."""
+
+    model_config = with_examples({**_HEALTH, **_SINCE})
+
+    node: Node
+    since_time: Since
+    window_seconds: Window
+
+
+class FunctionHealthPage(Resource):
+    """Functions that the node which answers has called, by service and name."""
+
+    model_config = with_examples({"functions": [_HEALTH], **_SINCE, "nextToken": None})
+
+    functions: list[FunctionHealth]
+    node: Node
+    since_time: Since
+    window_seconds: Window
+    next_token: NextToken
 
 
 class FunctionPage(Resource):

@@ -1,0 +1,132 @@
+"""How the functions fare that this process calls: calls, errors and times of the last minutes, in memory.
+
+A call costs a look-up and a few additions. Only the event loop's thread counts; other threads may read.
+"""
+
+import time
+from bisect import bisect_left
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+SLICE_SECONDS: Final = 30
+SLICES: Final = 10
+WINDOW_SECONDS: Final = SLICE_SECONDS * SLICES
+"""What is shown is of so many seconds, the last slice of which has only begun."""
+
+FUNCTIONS_MAX: Final = 1_000
+"""Functions of which a process keeps numbers; a further one takes the place of the one called least recently."""
+
+ERROR_NAMES_MAX: Final = 10
+"""Names of errors that a slice counts one by one."""
+
+OTHER_ERRORS: Final = "(other)"
+
+BOUNDS_MS: Final = tuple(1.2**power for power in range(101))
+"""Upper bounds of the times that are counted together, from 1 ms to a day: so a quantile is at most 20 % too large."""
+
+FunctionKey = tuple[str, str]
+"""Service (perhaps with a qualifier) and function, as they are registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A function's calls of the last WINDOW_SECONDS on this node. Times are None without a call."""
+
+    calls: int
+    errors: int
+    errors_by_name: dict[str, int]
+    """The most frequent first."""
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    in_flight: int
+    """Calls that are made now."""
+
+
+class _Slice:
+    __slots__ = ("calls", "errors", "number", "times")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.calls = 0
+        self.errors: dict[str, int] = {}
+        self.times: dict[int, int] = {}
+
+
+class FunctionCalls:
+    """The calls of one function."""
+
+    __slots__ = ("_slices", "in_flight")
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._slices: deque[_Slice] = deque([_Slice(-1)], maxlen=SLICES)
+
+    def ended(self, now: float, seconds: float, error: str | None) -> None:
+        """A call has ended with this error, or None."""
+        self.in_flight -= 1
+        number, last = int(now / SLICE_SECONDS), self._slices[-1]
+        if last.number != number:
+            last = _Slice(number)
+            self._slices.append(last)
+        last.calls += 1
+        place = bisect_left(BOUNDS_MS, seconds * 1000)
+        last.times[place] = last.times.get(place, 0) + 1
+        if error is not None:
+            name = error if error in last.errors or len(last.errors) < ERROR_NAMES_MAX else OTHER_ERRORS
+            last.errors[name] = last.errors.get(name, 0) + 1
+
+    def health(self, now: float) -> Health:
+        """The numbers of the last WINDOW_SECONDS."""
+        first = int(now / SLICE_SECONDS) - SLICES + 1
+        calls, errors, times = 0, dict[str, int](), dict[int, int]()
+        for each in list(self._slices):
+            if each.number >= first:
+                calls += each.calls
+                for name, count in list(each.errors.items()):
+                    errors[name] = errors.get(name, 0) + count
+                for place, count in list(each.times.items()):
+                    times[place] = times.get(place, 0) + count
+        by_count = dict(sorted(errors.items(), key=lambda each: (-each[1], each[0])))
+        p50, p95, p99 = (_quantile(times, share) for share in (0.5, 0.95, 0.99))
+        return Health(calls, sum(errors.values()), by_count, p50, p95, p99, self.in_flight)
+
+
+class FunctionHealth:
+    """The calls of each function; of FUNCTIONS_MAX at most."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._functions: OrderedDict[FunctionKey, FunctionCalls] = OrderedDict()
+
+    def begun(self, key: FunctionKey) -> FunctionCalls:
+        """A call of the function begins; the caller says how it `ended`, or lowers `in_flight`."""
+        calls = self._functions.get(key)
+        if calls is None:
+            if len(self._functions) >= FUNCTIONS_MAX:
+                self._functions.popitem(last=False)
+            calls = self._functions[key] = FunctionCalls()
+        else:
+            self._functions.move_to_end(key)
+        calls.in_flight += 1
+        return calls
+
+    def keys(self) -> list[FunctionKey]:
+        """The functions that were called, by name."""
+        return sorted(self._functions)
+
+    def of(self, key: FunctionKey) -> Health:
+        """The function's numbers, zeros if it was not called."""
+        return (self._functions.get(key) or FunctionCalls()).health(self.now())
+
+
+def _quantile(times: dict[int, int], share: float) -> float | None:
+    """The bound up to which this share of the calls took."""
+    left = share * sum(times.values())
+    for place in sorted(times):
+        left -= times[place]
+        if left <= 0:
+            return round(BOUNDS_MS[min(place, len(BOUNDS_MS) - 1)], 1)
+    return None
