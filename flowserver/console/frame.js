@@ -4,22 +4,11 @@ import { stylesheetsReady } from "./css.js";
 import { useKeys } from "./keys.js";
 import { Problem } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
+import { PLACES } from "./places.js";
 import { Link, go, path, route } from "./routes.js";
 import { reachable } from "./store/requests.js";
 import { permissions, session, signOut } from "./store.js";
 import { nextTheme, theme } from "./theme.js";
-
-/** Places of the rail: title, path, icon, and the key after `g`. @type {[string, string, string, string][]} */
-export const PLACES = [
-  ["Overview", "/", "overview", "o"],
-  ["Executions", "/executions", "executions", "e"],
-  ["Flows", "/flows", "flows", "f"],
-  ["Waiting", "/waiting", "waiting", "w"],
-  ["Schedules", "/schedules", "schedules", "s"],
-  ["Functions", "/functions", "functions", "n"],
-  ["Queues", "/queues", "queues", "q"],
-  ["Server", "/server", "server", "v"],
-];
 
 const loadSignIn = () => import("./signin.js");
 const loadSearch = () => import("./search.js");

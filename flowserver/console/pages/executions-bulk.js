@@ -100,6 +100,8 @@ function RedriveFields() {
 function Outcome({ words, progress, isAborted, onAbort, onAgain, onClose }) {
   const { done, total, failed } = progress;
   const isOver = done === total || isAborted;
+  const close = useRef(/** @type {HTMLButtonElement | null} */ (null));
+  useEffect(() => close.current?.focus(), [isOver]);
   const label = isOver ? `${executions(done - failed.length)} ${words.done}` : `${words.doing}: ${done} of ${total}`;
   return html`<div>
     <p role="status"><label>${label}${isOver && failed.length ? `, ${failed.length} failed` : ""}
@@ -111,7 +113,7 @@ function Outcome({ words, progress, isAborted, onAbort, onAgain, onClose }) {
     <footer>
       ${!isOver && html`<button type="button" onClick=${onAbort}>Stop here</button>`}
       ${isOver && failed.length > 0 && !isAborted && html`<button type="button" onClick=${onAgain}>Try the ${failed.length} again</button>`}
-      <button type="button" class="primary" disabled=${!isOver} onClick=${onClose}>Close</button>
+      <button type="button" class="primary" ref=${close} disabled=${!isOver} onClick=${onClose}>Close</button>
     </footer>
   </div>`;
 }

@@ -2,7 +2,8 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
-import { Copy, Empty, Problem, Status, Time, Took } from "../parts/basics.js";
+import { Copy, Empty, Problem, Time, Took } from "../parts/basics.js";
+import { ExecutionStatus } from "../parts/execution-status.js";
 import { Table } from "../parts/table.js";
 import { Link, go, path, setQuery } from "../routes.js";
 import { may, usePages } from "../store.js";
@@ -18,13 +19,6 @@ const PAGE = 100;
 const placeOf = (row) => path`/executions/${row.flowName}/${row.name}`;
 /** @param {any} row */
 const keyOf = (row) => row.id;
-
-/** The status of an execution as lists show it. @param {{row: any}} props */
-export function ExecutionStatus({ row }) {
-  if (row.parkedError && row.status === "Running") return html`<${Status} status="Parked" />`;
-  if (row.waitingSteps > 0 && row.status === "Running") return html`<${Status} status="WaitingForRedrive" label=${`${row.waitingSteps} for redrive`} />`;
-  return html`<${Status} status=${row.status} />`;
-}
 
 /** @param {{row: any}} props */
 function Trouble({ row }) {

@@ -176,6 +176,9 @@ export function Dialog({ title, onClose, children, class: more = "" }) {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();
+    /** @type {HTMLElement | null | undefined} */ (
+      dialog?.querySelector("[autofocus], .body :is(input, select, textarea):enabled, .body button:enabled")
+    )?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();

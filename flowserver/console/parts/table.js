@@ -14,8 +14,8 @@ stylesheet(new URL("./table.css", import.meta.url));
  * @typedef {{columns: Column[], rows: any[], keyOf: (row: any) => string, label?: string,
  *   onOpen?: (row: any) => void, selected?: Set<string>, onSelect?: (selected: Set<string>) => void,
  *   more?: () => void, done?: boolean, empty?: any, loading?: boolean, isDim?: (row: any) => boolean,
- *   onVisible?: (first: number, last: number) => void, foot?: any}} TableProps
- *   `more` is called when the end comes into view and not `done`; `foot` is shown below the last row
+ *   onVisible?: (first: number, last: number) => void, onCursor?: (row: any) => void, foot?: any}} TableProps
+ *   `more` is called when the end comes into view and not `done`; `onCursor` gets the row that the keys are at; `foot` is shown below the last row
  */
 
 export const ROW_PX = 32;
@@ -52,6 +52,7 @@ export function Table(props) {
     const box = view.current;
     if (!rows.length || !box) return;
     setCursor(keyOf(rows[wanted]));
+    props.onCursor?.(rows[wanted]);
     const top = wanted * ROW_PX;
     if (top < box.scrollTop) box.scrollTop = top;
     else if (top + 2 * ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * ROW_PX - box.clientHeight;
