@@ -40,6 +40,11 @@ export function Frame() {
   `;
 }
 
+/** Loaded once the page is quiet, so that keys typed right after `/` are not lost. */
+const preload = () => void load(loadSearch).catch(() => {});
+if ("requestIdleCallback" in window) requestIdleCallback(preload, { timeout: 2_000 });
+else setTimeout(preload, 1_000);
+
 /** @param {Event} event */
 function skip(event) {
   event.preventDefault();
@@ -125,23 +130,28 @@ function Guarded({ children }) {
 /** Components that were loaded, by their loader, so that they are there at once the next time. @type {WeakMap<Function, any>} */
 const components = new WeakMap();
 
+/** @param {() => Promise<{default: any}>} loader @returns {Promise<any>} the component, once its style sheets apply */
+async function load(loader) {
+  const module = await loader();
+  await stylesheetsReady();
+  components.set(loader, module.default);
+  return module.default;
+}
+
 /**
  * A component that is loaded when it is first shown, with the style sheets that it brings.
  * @param {{load: () => Promise<{default: any}>, [prop: string]: any}} props
  */
-function Lazy({ load, ...rest }) {
-  const [state, setState] = useState({ component: components.get(load) ?? null, error: /** @type {any} */ (null) });
+function Lazy({ load: loader, ...rest }) {
+  const [state, setState] = useState({ component: components.get(loader) ?? null, error: /** @type {any} */ (null) });
   useEffect(() => {
     let isShown = true;
-    load()
-      .then(async (module) => {
-        await stylesheetsReady();
-        components.set(load, module.default);
-        if (isShown) setState({ component: module.default, error: null });
-      })
+    if (state.component) return;
+    load(loader)
+      .then((component) => isShown && setState({ component, error: null }))
       .catch((error) => isShown && setState({ component: null, error }));
     return () => void (isShown = false);
-  }, [load]);
+  }, [loader]);
   const { component, error } = state;
   if (component) return html`<${component} ...${rest} />`;
   if (!error) return null;
