@@ -19,8 +19,13 @@ RUNTIME := $(VENV)/.runtime
 PROJECT := $(VENV)/.project
 TESTING := $(VENV)/.testing
 SDK_V3 := $(VENV)/sdk-v3/.installed
+SDK_NODE := tests/sdk/node/node_modules/.package-lock.json
 CONSOLE := tests/console/node_modules/.package-lock.json
-SDK_NODE := $(if $(shell command -v npm),tests/sdk/node/node_modules/.package-lock.json)
+CHROMIUM := tests/console/node_modules/.chromium/fonts/fonts.conf
+
+# Node comes from a package, too. The tests of the Node SDK and of the console have their own npm packages.
+NODE := $(CURDIR)/$(BIN)/node
+NPM := $(CURDIR)/$(BIN)/npm --no-audit --no-fund --ignore-scripts
 
 # The SDKs under test use proxies even for 127.0.0.1 and ignore NO_PROXY. Without bytecode, every process that the tests
 # start would compile its imports.
@@ -44,7 +49,7 @@ run: $(PROJECT) ## Migrate the database and serve
 	@$(BIN)/flowserver migrate
 	@exec $(BIN)/flowserver serve
 
-test: $(TESTING) $(SDK_V3) $(SDK_NODE) ## Run every check and every test
+test: testing ## Run every check and every test
 	@$(MAKE) --no-print-directory --jobs=2 check covered
 	$(PYTEST) $(FULLY_COVERED:%=--ignore=%)
 
@@ -52,7 +57,7 @@ covered: $(TESTING)
 	$(PYTEST) --cov --cov-report= $(FULLY_COVERED)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
-testing: $(TESTING) ## Install what tests, proofs and benchmarks need
+testing: $(TESTING) $(SDK_V3) $(SDK_NODE) $(CHROMIUM) ## Install what tests, proofs and benchmarks need
 
 check: $(TESTING) ## Lint, formatting, types and import layers
 	$(BIN)/ruff check .
@@ -68,16 +73,19 @@ docs: $(TESTING) ## Regenerate the generated parts of docs/
 	$(BIN)/python -m tests.docs.generate
 
 vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
-	node tests/console/vendor/build.mjs flowserver/console/vendor
+	$(NODE) tests/console/vendor/build.mjs flowserver/console/vendor
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
 
-lock: $(PROJECT) ## Update the lock files from pyproject.toml (UPGRADE=--upgrade for newer versions)
+lock: $(TESTING) ## Update the lock files from pyproject.toml and package.json (UPGRADE=--upgrade for newer versions)
 	$(PIP) install uv
 	$(UV_COMPILE) pyproject.toml --group build --output-file requirements.txt
 	$(UV_COMPILE) pyproject.toml --extra test --constraint requirements.txt --output-file requirements-test.txt
 	$(UV_COMPILE) --group sdk-v3 --output-file requirements-sdk-v3.txt
+	for folder in tests/console tests/sdk/node; do \
+		(cd $$folder && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved) || exit 1; done
+	$(BIN)/python -m tests.tidy.without_addresses tests/console/package-lock.json tests/sdk/node/package-lock.json
 
 $(RUNTIME): requirements.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUPPORTED)' || \
@@ -105,10 +113,10 @@ $(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
 	@$(PIP) install --require-hashes --target $(@D) --requirement requirements-sdk-v3.txt
 	@touch $@
 
-tests/sdk/node/node_modules/.package-lock.json: tests/sdk/node/package-lock.json
-	cd tests/sdk/node && npm ci --ignore-scripts --no-audit --no-fund
+$(SDK_NODE) $(CONSOLE): %/node_modules/.package-lock.json: %/package-lock.json | $(TESTING)
+	cd $* && $(NPM) ci
 	@touch $@
 
-$(CONSOLE): tests/console/package-lock.json
-	cd $(dir $<) && npm ci --ignore-scripts --no-audit --no-fund
+$(CHROMIUM): tests/console/browser/unpack.mjs $(CONSOLE)
+	$(NODE) $<
 	@touch $@

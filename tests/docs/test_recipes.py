@@ -1,6 +1,6 @@
 """The commands on the pages are run against a real server; only ports and paths differ.
 
-Blocks run in order, in one folder: `bash` and `python` as programs, `js` if Node is installed, `console` with the
+Blocks run in order, in one folder: `bash` and `python` as programs, `js` by Node, `console` with the
 output after each `$ command`. A `text output` is the output of the block before it. Marks on a fence: `file=NAME`
 writes the block to a file instead; `host=WORDS` leaves it running from the moment it prints the words; `v3` runs it
 again with the release of the SDK that signs with V3; `norun` is for readers only.
@@ -19,6 +19,7 @@ import pytest
 
 from tests.docs.pages import ROOT, Block, blocks, pages, title_of
 from tests.sdk.client import SDK_V3_FOLDER
+from tests.support.node import NODE
 from tests.support.server import ServerProcess, clean_environment, path_with_flowserver
 
 SECONDS = 60
@@ -26,7 +27,6 @@ SECONDS = 60
 
 RUNNABLE = ("bash", "python", "js", "console")
 NODE_MODULES = ROOT / "tests" / "sdk" / "node" / "node_modules"
-HAS_NODE = shutil.which("npm") is not None  # as the Makefile decides whether to install the Node package
 
 CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\n"
 """Makes a refused request end its block."""
@@ -55,7 +55,7 @@ def test_the_commands_of_the_page_work(page: Path, tmp_path: Path, migrated_sqli
             elif block.language in RUNNABLE and "norun" not in block.marks:
                 printed = reader.run(block)
             elif block.language == "text" and "output" in block.marks:
-                assert printed in (block.text, None), block
+                assert printed == block.text, block
 
 
 def test_only_some_blocks_are_not_run() -> None:
@@ -94,8 +94,8 @@ class Reader:
         """The text with this test's ports."""
         return re.sub(r"\b(8080|9000|9100)\b", lambda port: self._ports[port[1]], text)
 
-    def run(self, block: Block) -> str | None:
-        """Run a block, which must succeed; returns its output, None if this machine cannot run it."""
+    def run(self, block: Block) -> str:
+        """Run a block, which must succeed; returns its output."""
         text = self.adapted(block.text)
         match block.language:
             case "bash":
@@ -103,7 +103,7 @@ class Reader:
             case "console":
                 return self._converse(block, text)
             case "js":
-                return self._succeed(block, "node", "-e", text) if HAS_NODE else None
+                return self._succeed(block, NODE, "-e", text)
         printed = self._succeed(block, sys.executable, "-W", "ignore", "-c", text)
         if "v3" in block.marks:
             older = {"PYTHONPATH": SDK_V3_FOLDER}

@@ -7,7 +7,6 @@ parameters are those of the API's documentation, which every SDK spells in its o
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.node import NODE
 from tests.support.server import clean_environment
 
 FOLDER = Path(__file__).parent
@@ -47,17 +47,18 @@ SDKS = [
     Sdk("tea2", _python("tea.py"), "ClientException"),
     Sdk("tea2-async", _python("tea.py", "async"), "ClientException"),
     Sdk("tea-v3", _python("tea.py"), "TeaException", {"PYTHONPATH": SDK_V3_FOLDER}),
+    Sdk("node", (NODE, str(DRIVERS / "node.js")), "{code}Error"),
 ]
-if shutil.which("npm"):  # as the Makefile decides whether to install the Node package
-    SDKS.append(Sdk("node", ("node", str(DRIVERS / "node.js")), "{code}Error"))
 
 FC_OPEN = Sdk("fc-open", _python("fc_open.py"), "ClientException")
 """The only SDK for Python that can read tasks and stop them."""
 
-FC_SDKS = [Sdk("fc2-python", _python("fc2_python.py"), "FcError"), FC_OPEN]
+FC_SDKS = [
+    Sdk("fc2-python", _python("fc2_python.py"), "FcError"),
+    FC_OPEN,
+    Sdk("fc2-node", (NODE, str(DRIVERS / "fc2.js")), "FC{code}Error"),
+]
 """The SDKs of Function Compute."""
-if shutil.which("npm"):
-    FC_SDKS.append(Sdk("fc2-node", ("node", str(DRIVERS / "fc2.js")), "FC{code}Error"))
 
 
 @dataclass(frozen=True)

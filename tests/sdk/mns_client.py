@@ -5,6 +5,7 @@ import subprocess
 from typing import Any
 
 from tests.sdk.client import DRIVERS, Access
+from tests.support.node import NODE
 from tests.support.server import clean_environment
 
 
@@ -22,7 +23,7 @@ class NodeMns:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._process = subprocess.Popen(
-            ("node", str(DRIVERS / "mns.js")),
+            (NODE, str(DRIVERS / "mns.js")),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=clean_environment(),

@@ -20,7 +20,11 @@ WANTED = {
     "requirements-test.txt": TESTING,
     "requirements-sdk-v3.txt": PROJECT["dependency-groups"]["sdk-v3"],
 }
-NODE_LOCKS = ("tests/sdk/node/package-lock.json", "tests/benchmarks/peers/package-lock.json")
+NODE_LOCKS = (
+    "tests/sdk/node/package-lock.json",
+    "tests/console/package-lock.json",
+    "tests/benchmarks/peers/package-lock.json",
+)
 
 PIN = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ]+)(?P<hashes>(?:.*\\\n {4}--hash=sha256:[0-9a-f]{64})+)", re.M

@@ -1,8 +1,8 @@
-// Bundles the libraries of the console, one module for each file in `entries/`, into the folder given: the modules,
-// `vendor.lock` (what each was made of) and `LICENSES`. The same packages always give the same bytes.
+// Bundles the libraries of the console, one module for each file in `entries/`, into the folder given: the modules with
+// their types, `vendor.lock` (what each was made of) and `LICENSES`. The same packages always give the same bytes.
 
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -29,12 +29,16 @@ async function licenceOf(name) {
 
 await mkdir(folder, { recursive: true });
 for (const file of await readdir(folder)) {
-  if (file.endsWith(".js")) await rm(path.join(folder, file));
+  if (/\.(js|d\.ts)$/.test(file)) await rm(path.join(folder, file));
 }
 
 const bundles = {};
 const used = new Set();
 for (const entry of (await readdir(path.join(here, "entries"))).sort()) {
+  if (entry.endsWith(".d.ts")) {
+    await copyFile(path.join(here, "entries", entry), path.join(folder, entry));
+    continue;
+  }
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: [path.join(here, "entries", entry)],

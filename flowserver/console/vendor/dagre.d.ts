@@ -1,0 +1,1 @@
+export { graphlib, layout } from "@dagrejs/dagre";
