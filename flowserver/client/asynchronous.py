@@ -138,6 +138,7 @@ class AsyncClient:
     get_execution = _awaiting(calls.get_execution)
     executions = _async_listing(calls.executions)
     steps = _async_listing(calls.steps)
+    iterations = _async_listing(calls.iterations)
     history = _async_listing(calls.history)
     stop = _awaiting(calls.stop)
     restart = _awaiting(calls.restart)

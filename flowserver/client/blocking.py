@@ -140,6 +140,7 @@ class Client:
     get_execution = _calling(calls.get_execution)
     executions = _listing(calls.executions)
     steps = _listing(calls.steps)
+    iterations = _listing(calls.iterations)
     history = _listing(calls.history)
     stop = _calling(calls.stop)
     restart = _calling(calls.restart)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from flowserver.client.errors import Conflict, ServerFault
 from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content
-from flowserver.client.listings import Listing, given
+from flowserver.client.listings import Listing, Query, given
 from flowserver.client.lost_starts import is_of_this_call
 from flowserver.client.paths import function_path, path_of
 from flowserver.client.results import (
@@ -19,6 +19,7 @@ from flowserver.client.results import (
     Flow,
     Function,
     Invocation,
+    Iteration,
     Json,
     Nothing,
     Result,
@@ -127,6 +128,18 @@ def steps(flow: str, name: str, *, at: int | None = None) -> Listing[Step]:
     With `at` as they were after the event of this id.
     """
     return Listing(path_of("flows", flow, "executions", name, "steps"), "steps", Step, {"at": at})
+
+
+def iterations(
+    flow: str, name: str, step: str, *, status: str | None = None, at: int | None = None
+) -> Listing[Iteration]:
+    """What became of each iteration of a foreach that has begun, by its index.
+
+    `step` is the path of the foreach: `pack`, or `pack[3].inner` in an iteration of another. `status` is `Running`,
+    `Succeeded`, `Failed` or `Cancelled`. With `at` as they were after the event of this id.
+    """
+    query: Query = {"step": step, "status": status, "at": at}
+    return Listing(path_of("flows", flow, "executions", name, "iterations"), "iterations", Iteration, query)
 
 
 def stop(flow: str, name: str, *, error: str | None = None, cause: str | None = None) -> Conversation[Execution]:

@@ -293,6 +293,21 @@ class Iterations(msgspec.Struct, frozen=True):
     aborted: int = 0
 
 
+class Iteration(Result, frozen=True):
+    """What became of one iteration of a foreach."""
+
+    index: int
+    path: str
+    """`pack[17]`: its events can be listed by it."""
+    status: str
+    first: str
+    last: str
+    step: str | None = None
+    """The step in it that was entered last."""
+    attempts: int = 0
+    error: str | None = None
+
+
 class Step(Result, frozen=True):
     """What became of one step of an execution; `pack[].label` is that step in all iterations of `pack`."""
 

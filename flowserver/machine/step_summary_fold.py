@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from flowserver.machine.event_details import HistoryEvent, detail_of, number_in, text_in
 from flowserver.machine.events import EventType
+from flowserver.machine.foreach_iterations import INDEX_MAX, Loop, Loops
 from flowserver.machine.step_summary import Iterations, StepStatus, StepSummary
 
 ENTRY_BYTES: Final = 1_000
@@ -39,6 +40,8 @@ class Entry:
     """Iterations or branches."""
     iterations: Iterations | None = None
     """Its own; those that a redrive keeps are among them."""
+    loop: Loop | None = None
+    """The same, each iteration by itself; None unless the fold keeps them."""
 
     def count(self, *, total: int = 0, done: int = 0, failed: int = 0, aborted: int = 0, running: int = 0) -> None:
         """Count iterations of this entry, and so of its step."""
@@ -61,7 +64,9 @@ class Entry:
     def go_on(self, before: "Entry") -> None:
         """Count the iterations that the entry before the redrive has done."""
         assert before.iterations is not None
-        self.opened = before.opened
+        self.opened, self.loop = before.opened, before.loop
+        if self.loop is not None:
+            self.loop.keep_finished()
         self.count(total=before.iterations.total, done=before.iterations.done)
 
 
@@ -88,12 +93,18 @@ class _List:
     head: int = 0
     """Its last event."""
     has_failed: bool = False
+    loop: Loop | None = None
+    """The loop whose iteration the list is, or is a branch in."""
+    index: int = 0
+    """That iteration's."""
 
 
 class StepSummaries:
     """The fold. Add the events of one execution in order, from the first; large values may be left out of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_iterations: bool = False) -> None:
+        """Each iteration of a foreach is kept by itself only `with_iterations`."""
+        self.loops = Loops() if with_iterations else None
         self.last_event_id = 0
         self.last_ms: int | None = None
         """The instant of that event."""
@@ -115,12 +126,14 @@ class StepSummaries:
 
     def __len__(self) -> int:
         """How much it keeps: step paths, events that may cause more, and unfinished loops."""
-        return len(self._steps) + len(self._lists) + len(self._unfinished) + len(self._resumable)
+        kept = len(self._steps) + len(self._lists) + len(self._unfinished) + len(self._resumable)
+        return kept if self.loops is None else kept + len(self.loops)
 
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return len(self) * ENTRY_BYTES + self._path_bytes
+        size = len(self) * ENTRY_BYTES + self._path_bytes
+        return size if self.loops is None else size + self.loops.size
 
     def steps(self) -> list[StepSummary]:
         """All paths in the order in which they were entered first; the position of a path never changes."""
@@ -198,6 +211,8 @@ class StepSummaries:
         if entry is None:
             return NOWHERE
         entry.step.last_ms = event.time_ms
+        if steps.loop is not None:
+            steps.loop.note(steps.index, event)
         match event.type:
             case EventType.STEP_STARTED:
                 entry.started_event_id = event.event_id
@@ -244,6 +259,10 @@ class StepSummaries:
             if resumed is not None:
                 self._path_bytes -= len(resumed.path)
                 entry.go_on(resumed)
+        if self.loops and entry.loop is None:
+            self.loops.forget(entry.path)
+        if steps.loop is not None:
+            steps.loop.note_step(steps.index, path, event.time_ms)
         steps.entries.append(entry)
         self._path_bytes += len(entry.path)
         return Seen(entry.path, entry)
@@ -263,6 +282,8 @@ class StepSummaries:
         index = number_in(detail.get("index"), entry.opened)
         entry.opened = max(entry.opened, index + 1)
         entry.step.last_ms = event.time_ms
+        if steps.loop is not None:
+            steps.loop.note(steps.index, event)
         is_iteration = event.type == EventType.ITERATION_ENTERED
         if is_iteration:
             known = 0 if entry.iterations is None else entry.iterations.total
@@ -270,7 +291,13 @@ class StepSummaries:
         path = f"{entry.step.path}[{'' if is_iteration else index}]"
         numbered = f"{entry.path}[{index}]"
         path = self._list_paths.setdefault(f"{path}.", f"{path}.")
-        self._lists[event.event_id] = _List(path, f"{numbered}.", steps, head=event.event_id)
+        opened = _List(path, f"{numbered}.", steps, head=event.event_id, loop=steps.loop, index=steps.index)
+        if is_iteration and self.loops is not None and 0 <= index < INDEX_MAX:
+            if entry.loop is None:
+                entry.loop = self.loops.enter(entry.path, entry.step.path)
+            self.loops.begin(entry.loop, index, number_in(detail.get("total"), 0), event.time_ms)
+            opened.loop, opened.index = entry.loop, index
+        self._lists[event.event_id] = opened
         self._path_bytes += len(numbered) + 1
         return Seen(numbered, entry)
 
@@ -282,6 +309,10 @@ class StepSummaries:
         entry = steps.entries[-1]
         entry.step.last_ms = event.time_ms
         is_cancelled = "cancelled" in detail_of(event)
+        if event.type == EventType.ITERATION_EXITED and inner.loop is not None:
+            inner.loop.end(inner.index, event.time_ms, failed=inner.has_failed, cancelled=is_cancelled)
+        if steps.loop is not None:
+            steps.loop.note(steps.index, event)
         if event.type == EventType.ITERATION_EXITED and entry.iterations is not None:
             if inner.has_failed:
                 entry.count(failed=1, running=-1)
@@ -309,6 +340,8 @@ class StepSummaries:
                 step.cancelled += 1
         if step.status is StepStatus.SUCCEEDED:
             step.error = None
+        if entry.loop is not None:
+            entry.loop.cut_short(at_ms)
         if entry.iterations is not None and end is not StepStatus.SUCCEEDED:
             self._unfinished[entry.entered_event_id] = entry
         else:

@@ -22,8 +22,8 @@ from flowserver.operations.fold_cache import Fold, KeptFolds, read_on
 EVENTS_BETWEEN: Final = 1_000
 """Events from one snapshot to the next; reading and folding them takes some 10 ms of the processor."""
 
-EVENTS_PER_ENTRY: Final = 2
-"""A fold that keeps more takes longer to pickle: these many events for each of its entries pay for that."""
+BYTES_PER_EVENT: Final = 100
+"""A larger fold takes longer to pickle, so it is pickled less often: once for as many events as pay for its size."""
 
 ENTRIES_MAX: Final = 2_000
 """What a fold keeps when it is pickled, at most: pickling is one call, which keeps other threads waiting for 10 ms."""
@@ -72,7 +72,7 @@ class Rewindable(Generic[F]):
         """Take the next event in."""
         self.newest.add(event)
         self._added += 1
-        if self._added >= self._between and len(self.newest) <= min(self._added // EVENTS_PER_ENTRY, ENTRIES_MAX):
+        if self._added >= self._between and self.newest.size <= self._added * BYTES_PER_EVENT:
             self._keep()
 
     def before(self, event_id: int) -> Callable[[], F]:
@@ -81,6 +81,8 @@ class Rewindable(Generic[F]):
         return self._make if place == 0 else partial(_thawed, self._snapshots[place - 1])
 
     def _keep(self) -> None:
+        if len(self.newest) > ENTRIES_MAX:
+            return
         snapshot = zlib.compress(pickle.dumps(self.newest), 1)
         self._added = 0
         self._event_ids.append(self.newest.last_event_id)
@@ -104,19 +106,17 @@ async def read_at(
     A request for an earlier event keeps no other one waiting, once the fold has read so far.
     """
 
-    def read(connection: Connection, fold: Rewindable[F]) -> list[T]:
-        read_on(connection, execution_id, fold, engine.limits)
-        return [show(fold.newest)] if at is None or at >= fold.last_event_id else []
+    def read(connection: Connection, fold: Rewindable[F]) -> T:
+        read_on(connection, execution_id, fold, engine.limits, at)
+        return show(fold.newest)
 
-    def read_again(connection: Connection, make: Callable[[], F], event_id: int) -> T:
+    def read_again(connection: Connection, make: Callable[[], F], up_to: int) -> T:
         fold = make()
-        read_on(connection, execution_id, fold, engine.limits, event_id)
+        read_on(connection, execution_id, fold, engine.limits, up_to)
         return show(fold)
 
     async with kept.use(execution_id) as fold:
-        is_new = at is None or at >= fold.last_event_id
-        shown = await engine.slow_reads.ask(partial(read, fold=fold)) if is_new else []
-        make = fold.before(at or 0)
-    if shown:
-        return shown[0]
-    return await engine.slow_reads.ask(partial(read_again, make=make, event_id=at or 0))
+        if at is None or at >= fold.last_event_id:
+            return await engine.slow_reads.ask(partial(read, fold=fold))
+        make = fold.before(at)
+    return await engine.slow_reads.ask(partial(read_again, make=make, up_to=at))

@@ -20,6 +20,7 @@ from flowserver.machine.step_summary_fold import ENTRY_BYTES, StepSummaries
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World
+from tests.support.written_events import written_events
 
 RUN = [case for case in flow_cases() if case.refused is None]
 PACK = """
@@ -68,7 +69,7 @@ def _path(world: World, scope: Scope) -> str:
 
 def _check(world: World) -> StepSummaries:
     """The invariant after every turn."""
-    summaries = StepSummaries()
+    summaries = StepSummaries(with_iterations=True)
     numbered: Counter[str] = Counter()
     for event in world.events:
         seen = summaries.add(replace(event, detail=event.detail))
@@ -85,11 +86,29 @@ def _check(world: World) -> StepSummaries:
         loop = step.iterations
         if loop is not None:
             assert loop.done + loop.failed + loop.aborted + loop.running <= loop.total
+            assert loop == _counted(summaries, step.path)
     tasks = Counter(event.step_name for event in world.events if event.type is EventType.TASK_SCHEDULED)
     assert sum(step.attempts for step in steps) == tasks.total()
-    assert not world.execution.is_running or len(summaries) <= len(steps) + 4 * len(world.execution.scopes)
-    assert summaries.size == ENTRY_BYTES * len(summaries) + _path_bytes(summaries)
+    assert summaries.loops is not None
+    open_entries = len(summaries) - len(summaries.loops) - len(steps)
+    assert not world.execution.is_running or open_entries <= 4 * len(world.execution.scopes)
+    assert summaries.size == ENTRY_BYTES * len(summaries) + _path_bytes(summaries) + summaries.loops.size
     return summaries
+
+
+def _counted(summaries: StepSummaries, path: str) -> Iterations:
+    """The iterations of all entries of a step, each looked at by itself."""
+    assert summaries.loops is not None
+    sums = Iterations()
+    for numbered, loop in summaries.loops._loops.items():
+        if loop.inner_path == f"{path}[].":
+            of = Counter(each.status for each in loop.find(numbered, 0, None))
+            sums.total += loop.total
+            sums.done += of[StepStatus.SUCCEEDED]
+            sums.failed += of[StepStatus.FAILED]
+            sums.aborted += of[StepStatus.CANCELLED]
+            sums.running += of[StepStatus.RUNNING]
+    return sums
 
 
 def _path_bytes(summaries: StepSummaries) -> int:
@@ -269,13 +288,7 @@ def test_impossible_causes_are_ignored(events: list[Event]) -> None:
 
 
 def _told(*lines: str) -> dict[str, StepSummary]:
-    """The summary of events that are written `TYPE STEP CAUSE DETAIL`, with ids from 1."""
-    events = []
-    for number, line in enumerate(lines, 1):
-        type, step, cause, *detail = line.split()
-        name = "" if step == "-" else step
-        events.append(Event(number, int(cause), EventType(type), name, NOW_MS + number, "".join(detail) or "{}"))
-    return _summed(events)
+    return _summed(written_events(*lines))
 
 
 FAILED_LOOP = (

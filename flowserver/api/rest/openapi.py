@@ -23,6 +23,7 @@ from flowserver.api.rest.models.functions import (
     PutFunction,
 )
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage
+from flowserver.api.rest.models.iterations import IterationPage
 from flowserver.api.rest.models.overview import ServerOverview
 from flowserver.api.rest.models.problems import Problem
 from flowserver.api.rest.models.queues import (
@@ -67,7 +68,7 @@ MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(FlowVersionPage, FlowVersion, PublishVersion),
     *(FlowAliasPage, FlowAlias, CreateAlias, PutAlias, UpdateAlias),
-    *(ExecutionPage, Execution, StartExecution, StopExecution, StepPage, EventPage),
+    *(ExecutionPage, Execution, StartExecution, StopExecution, StepPage, IterationPage, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),

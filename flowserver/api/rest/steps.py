@@ -26,7 +26,7 @@ async def list_steps(
 
     The reply has one item per step of the definition that was entered, however many iterations there are. With `at` it
     is the summary as it was after that event, and `status` what the execution was then. The first request for an
-    execution reads its whole history; one for an earlier event reads some thousand events again.
+    execution reads its whole history; a request for an earlier event reads some thousand events again.
     """
     page = await operations.step_summaries.summarize(
         flow, execution, at=query.at, next_token=query.next_token, limit=query.limit

@@ -55,6 +55,7 @@ def test_its_operations() -> None:
             "redrive_execution",
             "redrive_executions",
             "list_steps",
+            "list_iterations",
             "list_events",
             "stream_events",
         ),

@@ -1,10 +1,14 @@
 """Step summaries as they were after earlier events, and how many events are read for them."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
+from flowserver.base.limits import Limits
 from flowserver.machine.events import Event
+from flowserver.machine.foreach_iterations import Iteration, Loop
+from flowserver.machine.step_summary import Iterations, StepStatus
 from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.operations import rewinding
 from flowserver.operations.redrive_plans import RedriveWish
@@ -24,6 +28,9 @@ PACK = """
   - {type: task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'}
   - {type: pass, name: stick}
 """
+WITHOUT_TASKS = PACK.replace(
+    "task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'", "pass, name: a"
+)
 
 
 @pytest.mark.parametrize("bytes_max", [1_000_000, 8_000, 0])
@@ -32,16 +39,19 @@ def test_after_each_event_it_is_the_fold_of_the_events_until_then(
 ) -> None:
     """Also if there is room for a few snapshots only, or for none."""
     monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 40)
-    replies = {"label": [*[Reply(returns={})] * 70, Reply(raises="Torn")]}
-    world = World(flow(PACK), input={"list": list(range(100))}, replies=replies)
+    replies = {"label": [*[Reply(returns={})] * 45, Reply(raises="Torn")]}
+    world = World(flow(PACK), input={"list": list(range(60))}, replies=replies)
     world.run()
-    fold = Rewindable(StepSummaries, bytes_max)
+    make = partial(StepSummaries, with_iterations=True)
+    fold = Rewindable(make, bytes_max)
     for event in world.events:
         fold.add(event)
         assert fold.size - fold.newest.size <= bytes_max
-    single = StepSummaries()
+    single = make()
     for event in world.events:
         single.add(event)
+        if event.event_id % 3:
+            continue
         then = fold.before(event.event_id)()
         assert then.last_event_id <= event.event_id
         for each in world.events[then.last_event_id : event.event_id]:
@@ -49,8 +59,14 @@ def test_after_each_event_it_is_the_fold_of_the_events_until_then(
         assert (then.steps(), then.size, then.execution_status) == (
             single.steps(), single.size, single.execution_status,
         )  # fmt: skip
+        assert _iterations(then) == _iterations(single)
     assert fold.newest.steps() == single.steps()
     assert (fold.size > fold.newest.size) is bool(bytes_max)
+
+
+def _iterations(summaries: StepSummaries) -> list[Iteration]:
+    loop = summaries.loops and summaries.loops.get("pack")
+    return list(loop.find("pack", 0, None)) if isinstance(loop, Loop) else []
 
 
 def test_a_summary_with_very_many_open_lists_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +100,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 async def test_a_request_for_an_earlier_event_reads_a_thousand_events_at_most(node: Node, added: list[int]) -> None:
-    loop = PACK.replace("task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'", "pass, name: label")
-    await node.create_flow("f", loop)
+    await node.create_flow("f", WITHOUT_TASKS)
     await node.start("f", "e", {"list": list(range(400))})
     await node.end_of("f", "e")
     last = (await _at(node, None)).last_event_id
@@ -96,6 +111,25 @@ async def test_a_request_for_an_earlier_event_reads_a_thousand_events_at_most(no
         assert (page.last_event_id, page.execution_status) == (event_id, "Succeeded" if event_id == last else "Running")
         assert len(added) < 1_000
     assert [step.path for step in (await _at(node, 2)).items] == ["pack"]
+    added.clear()
+    list_iterations = partial(node.operations.step_summaries.iterations, "f", "e", "pack")
+    page = await list_iterations(at=last // 2, next_token="150", limit=1_000)
+    assert (page.items[0].index, page.next_token, page.last_event_id) == (150, None, last // 2)
+    assert 0 < page.counts.done < page.counts.total == 400
+    assert len(added) < 3_000
+    added.clear()
+    page = await list_iterations(status=StepStatus.SUCCEEDED, next_token=None, limit=300)
+    assert (len(page.items), page.next_token, page.counts) == (300, "300", Iterations(total=400, done=400))
+    assert added == []
+
+
+@pytest.mark.parametrize("limits", [Limits(page_bytes_max=25)])
+async def test_a_page_of_iterations_is_bounded_by_its_bytes(node: Node) -> None:
+    await node.create_flow("f", WITHOUT_TASKS)
+    await node.start("f", "e", {"list": list(range(5))})
+    await node.end_of("f", "e")
+    page = await node.operations.step_summaries.iterations("f", "e", "pack", next_token=None, limit=None)
+    assert ([each.path for each in page.items], page.next_token) == (["pack[0]", "pack[1]", "pack[2]"], "3")
 
 
 async def test_an_earlier_event_than_a_redrive(node: Node, functions: Functions) -> None:

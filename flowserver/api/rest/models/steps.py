@@ -8,6 +8,7 @@ from flowserver.api.rest.models.shared_types import Instant, NextToken, PageQuer
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.state import Status
+from flowserver.machine.step_summary import Iterations as IterationCounts
 from flowserver.machine.step_summary import StepStatus, StepSummary
 from flowserver.operations.history_search import EVENT_ID_MAX
 
@@ -39,6 +40,11 @@ class Iterations(Resource):
         int, Field(description="Begun, and cut short: by the failure of another, or by the end of the execution.")
     ]
     running: int
+
+    @classmethod
+    def of(cls, loop: IterationCounts) -> Self:
+        """The counts as the API shows them."""
+        return cls(total=loop.total, done=loop.done, failed=loop.failed, aborted=loop.aborted, running=loop.running)
 
 
 class Step(Resource):
@@ -98,10 +104,7 @@ class Step(Resource):
             first=format_instant(step.first_ms),
             began=format_instant(step.began_ms),
             last=format_instant(step.last_ms),
-            iterations=loop
-            and Iterations(
-                total=loop.total, done=loop.done, failed=loop.failed, aborted=loop.aborted, running=loop.running
-            ),
+            iterations=loop and Iterations.of(loop),
         )
 
 
