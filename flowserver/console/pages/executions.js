@@ -14,6 +14,8 @@ import { Views } from "./executions-views.js";
 
 stylesheet(new URL("./executions.css", import.meta.url));
 const PAGE = 100;
+/** Executions that "Select all that match" selects at most: each is changed by a request of its own. */
+const SELECTED_MAX = 10_000;
 
 /** @param {any} row */
 const placeOf = (row) => path`/executions/${row.flowName}/${row.name}`;
@@ -44,11 +46,20 @@ export default function Executions({ query }) {
   const list = usePages("v1/executions", asked, "executions", { everySeconds: 5 });
   const [selected, setSelected] = useState(/** @type {Set<string>} */ (new Set()));
   const [wish, setWish] = useState(/** @type {import("./executions-bulk.js").Wish | null} */ (null));
+  const [isSelectingAll, setSelectingAll] = useState(false);
   const known = useRef(/** @type {Map<string, any>} */ (new Map())).current;
-  for (const row of list.rows) if (selected.has(row.id)) known.set(row.id, row);
-  useEffect(() => setSelected(new Set()), [filter]);
-
-  const chosen = [...selected].flatMap((id) => known.get(id) ?? []);
+  const select = (/** @type {Set<string>} */ ids) => (setSelectingAll(false), setSelected(ids));
+  useEffect(() => select(new Set()), [filter]);
+  useEffect(() => {
+    if (!isSelectingAll) return;
+    setSelected(new Set(list.rows.slice(0, SELECTED_MAX).map(keyOf)));
+    if (list.done || list.error || list.rows.length >= SELECTED_MAX) setSelectingAll(false);
+    else if (!list.loading) list.more();
+  }, [isSelectingAll, list.rows, list.loading]);
+  const chosen = useMemo(() => {
+    for (const row of list.rows) if (selected.has(row.id)) known.set(row.id, row);
+    return [...selected].flatMap((id) => known.get(id) ?? []);
+  }, [selected, list.rows]);
   const ask = (/** @type {"stop" | "redrive"} */ kind) => setWish({ kind, rows: chosen });
   const can = (/** @type {"stop" | "redrive"} */ kind) => may(`executions.${kind}`) && chosen.some((row) => isPossible(kind, row));
   const unless = (/** @type {boolean} */ isPossibleNow, /** @type {() => void} */ act) => () => (isPossibleNow ? act() : false);
@@ -56,11 +67,11 @@ export default function Executions({ query }) {
     { keys: "r", label: "Show the new ones", run: () => void list.reload() },
     { keys: "S", label: "Stop the selection", run: unless(can("stop"), () => ask("stop")) },
     { keys: "R", label: "Redrive the selection", run: unless(can("redrive"), () => ask("redrive")) },
-    { keys: "Escape", label: "Select nothing", run: unless(selected.size > 0, () => setSelected(new Set())) },
+    { keys: "Escape", label: "Select nothing", run: unless(selected.size > 0, () => select(new Set())) },
   ]);
   const isFiltered = filter !== "{}";
   const changed = (/** @type {any[]} */ failed) => {
-    setSelected(new Set(failed.map(keyOf)));
+    select(new Set(failed.map(keyOf)));
     list.check();
   };
   return html`<div class="page fills executions">
@@ -69,7 +80,8 @@ export default function Executions({ query }) {
     <div class="panel list-panel grow">
       <div class="bar">
         ${selected.size
-          ? html`<${BulkBar} count=${selected.size} can=${can} onAsk=${ask} onClear=${() => setSelected(new Set())} />`
+          ? html`<${BulkBar} count=${selected.size} can=${can} onAsk=${ask} onClear=${() => select(new Set())}
+              onAll=${list.done || list.paused || selected.size < Math.min(list.rows.length, SELECTED_MAX) ? null : () => setSelectingAll(true)} isReading=${isSelectingAll} />`
           : html`<span class="muted" role="status">${counted(list)}</span>
               ${list.fresh > 0 && html`<button type="button" class="fresh" onClick=${list.reload}>${list.fresh < PAGE ? list.fresh : `${PAGE}+`} new</button>`}
               <span class="grow"></span>
@@ -78,7 +90,7 @@ export default function Executions({ query }) {
       <${Problem} error=${list.error} onRetry=${list.reload} />
       <${Table} label="Executions" columns=${COLUMNS} rows=${list.rows} keyOf=${keyOf} loading=${list.loading} done=${list.done}
         onOpen=${(/** @type {any} */ row) => go(placeOf(row))} more=${list.paused ? undefined : list.more} onVisible=${list.onVisible}
-        selected=${selected} onSelect=${setSelected} isDim=${(/** @type {any} */ row) => list.gone.has(row.id)}
+        selected=${selected} onSelect=${select} isDim=${(/** @type {any} */ row) => list.gone.has(row.id)}
         empty=${!list.error && html`<${Nothing} list=${list} isFiltered=${isFiltered} command=${commandOf(query)} />`}
         foot=${list.rows.length > 0 && html`<${Foot} list=${list} />`} />
     </div>
@@ -92,13 +104,17 @@ function counted({ rows, done, loading, isFirst }) {
   return `${rows.length.toLocaleString()}${done ? "" : "+"} ${rows.length === 1 && done ? "execution" : "executions"}`;
 }
 
-/** @param {{count: number, can: (kind: "stop" | "redrive") => boolean, onAsk: (kind: "stop" | "redrive") => void, onClear: () => void}} props */
-function BulkBar({ count, can, onAsk, onClear }) {
+/**
+ * @param {{count: number, can: (kind: "stop" | "redrive") => boolean, onAsk: (kind: "stop" | "redrive") => void,
+ *   onClear: () => void, onAll: (() => void) | null, isReading: boolean}} props `onAll` null: all that match are selected
+ */
+function BulkBar({ count, can, onAsk, onClear, onAll, isReading }) {
   return html`<div class="row bulk" role="toolbar" aria-label="Selection">
     <strong role="status">${count.toLocaleString()} selected</strong>
     <button type="button" disabled=${!can("redrive")} onClick=${() => onAsk("redrive")}>Redrive…</button>
     <button type="button" class="danger" disabled=${!can("stop")} onClick=${() => onAsk("stop")}>Stop…</button>
     <button type="button" class="quiet" onClick=${onClear}>Select nothing</button>
+    ${isReading ? html`<span class="muted">Reading…</span>` : onAll && count < SELECTED_MAX && html`<button type="button" class="quiet" onClick=${onAll}>Select all that match</button>`}
   </div>`;
 }
 
