@@ -47,16 +47,27 @@ export function toneOf(status) {
   return STATUSES[status]?.[0] ?? "none";
 }
 
+/** The word of a status. @param {string} status */
+export function wordOf(status) {
+  return STATUSES[status]?.[2] ?? status;
+}
+
+/** The shape of a status alone, for drawings. @param {{status: string, [attribute: string]: any}} props */
+export function Shape({ status, ...more }) {
+  const [tone, shape] = STATUSES[status] ?? ["none", "open"];
+  return html`<svg class="shape shape-${shape} tone-${tone}" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" ...${more}>${SHAPES[shape]}</svg>`;
+}
+
 /**
  * A status, told apart by shape, colour and word. `label` replaces the word; "" leaves the shape alone, which then has
  * the word as its name.
  * @param {{status: string, label?: string}} props
  */
 export function Status({ status, label }) {
-  const [tone, shape, word] = STATUSES[status] ?? ["none", "open", status];
-  const named = label === "" ? { role: "img", "aria-label": word } : { "aria-hidden": "true" };
-  return html`<span class="status tone-${tone}" title=${word}>
-    <svg class="shape shape-${shape}" width="16" height="16" viewBox="0 0 16 16" ...${named}>${SHAPES[shape]}</svg>
+  const word = wordOf(status);
+  const named = label === "" ? { role: "img", "aria-label": word, "aria-hidden": undefined } : {};
+  return html`<span class="status tone-${toneOf(status)}" title=${word}>
+    <${Shape} status=${status} ...${named} />
     ${label === "" ? null : html`<span class="word">${label ?? word}</span>`}
   </span>`;
 }

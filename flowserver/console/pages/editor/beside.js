@@ -35,10 +35,7 @@ function LiveGraph({ graph, isOld, line, onLine }) {
   return html`
     ${isOld && html`<p class="old" role="status">The text has errors. This is the graph from before.</p>`}
     <div class=${isOld ? "graph faded" : "graph"}>
-      <${Graph} graph=${graph} selected=${node?.id ?? null} onSelect=${(/** @type {any} */ id) => {
-        const chosen = graph.nodes.find((/** @type {Node} */ each) => each.id === id);
-        if (chosen) onLine(chosen.line);
-      }} />
+      <${Graph} graph=${graph} selected=${node?.id ?? null} onSelect=${(/** @type {string} */ _path, /** @type {Node} */ node) => onLine(node.line)} />
     </div>
   `;
 }

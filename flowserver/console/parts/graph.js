@@ -1,0 +1,209 @@
+/**
+ * The steps of a flow as a picture, with what became of each painted over it. The layout is computed once for a graph;
+ * a change of a step's state paints that step anew and nothing else.
+ */
+import { stylesheet } from "../css.js";
+import { html, useMemo, useRef, useState, useEffect } from "../vendor/preact.js";
+import { Icon } from "./icons.js";
+import { StepIcon } from "./graph-icons.js";
+import { layoutOf } from "./graph-layout.js";
+import { Node, paintKey } from "./graph-node.js";
+import { edgeKey, nodeOf, takenEdges, walk } from "./graph-walk.js";
+import { useZoom } from "./graph-zoom.js";
+
+/** @typedef {import("./graph-layout.js").DefinitionGraph} DefinitionGraph */
+/** @typedef {import("./graph-layout.js").GraphNode} GraphNode */
+/** @typedef {import("./graph-layout.js").Line} Line */
+/** @typedef {import("./graph-layout.js").Label} Label */
+/** @typedef {import("./graph-walk.js").States} States */
+
+stylesheet(new URL("./graph.css", import.meta.url));
+
+const CORNER = 6;
+
+/**
+ * `graph` is the answer of `POST v1/definitions/graph`; give the same object for the same definition. `states` are step
+ * summaries by path, null to draw the definition alone. `taken` has keys of edges (`edgeKey`); without it the summaries
+ * tell. `selected` is a path, with iterations or without, or the `id` of a node. `onOpen` is called to open a sub-flow or the iterations of a
+ * foreach; `hrefOf` makes sub-flows links.
+ * @param {{graph: DefinitionGraph, states?: States | null, taken?: Set<string> | null, selected?: string | number | null,
+ *   onSelect?: (path: string, node: GraphNode) => void, onOpen?: (node: GraphNode) => void,
+ *   hrefOf?: (node: GraphNode) => string | null, label?: string}} props
+ */
+export function Graph({ graph, states = null, taken = null, selected = null, onSelect, onOpen, hrefOf, label = "Steps of the flow" }) {
+  const [folded, setFolded] = useState(/** @type {Set<number>} */ (new Set()));
+  const [focus, setFocus] = useState(0);
+  const frame = useRef(/** @type {SVGSVGElement | null} */ (null));
+  const drawing = useRef(/** @type {SVGGElement | null} */ (null));
+  useEffect(() => setFolded(new Set()), [graph]);
+  const layout = useMemo(() => layoutOf(graph, inUse(folded, graph)), [graph, folded]);
+  const zoom = useZoom(frame, drawing, layout);
+  const chosen = useMemo(() => (typeof selected === "number" ? (graph.nodes[selected] ?? null) : nodeOf(graph, selected)), [graph, selected]);
+  const gone = useMemo(() => taken ?? (states && takenEdges(graph, states)), [graph, states, taken]);
+  const ways = useMemo(() => layout.lines.toSorted((a, b) => weight(a, gone) - weight(b, gone)), [layout, gone]);
+  const boxes = useMemo(() => new Map(layout.boxes.map((box) => [box.id, box])), [layout]);
+  const first = boxes.has(focus) ? focus : (chosen?.id ?? 0);
+
+  useEffect(() => {
+    const box = chosen && boxes.get(chosen.id);
+    if (!box) return;
+    setFocus(box.id);
+    zoom.reveal(box);
+  }, [chosen, boxes]);
+
+  const act = useRef(/** @type {Actions | null} */ (null));
+  act.current = {
+    pick: (id) => onSelect?.(graph.nodes[id].path, graph.nodes[id]),
+    open: (id) => onOpen?.(graph.nodes[id]),
+    fold: (id) => setFolded((before) => (before.has(id) ? new Set([...before].filter((each) => each !== id)) : new Set([...before, id]))),
+    focus: setFocus,
+  };
+  const nodes = usePainted(graph, layout, states, chosen?.id ?? null, first, folded, hrefOf, act);
+
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key.startsWith("Arrow")) {
+      const next = walk(graph, layout.boxes, first, event.key, (id) => Boolean(states?.get(graph.nodes[id].path)));
+      event.preventDefault();
+      if (next === null) return;
+      setFocus(next);
+      const box = boxes.get(next);
+      if (box) zoom.reveal(box);
+      requestAnimationFrame(() => /** @type {SVGElement | null} */ (frame.current?.querySelector(".graph-node[tabindex='0']"))?.focus({ preventScroll: true }));
+      return;
+    }
+    /** @type {Record<string, () => void>} */
+    const keys = {
+      "+": () => zoom.zoomBy(1),
+      "=": () => zoom.zoomBy(1),
+      "-": () => zoom.zoomBy(-1),
+      0: () => zoom.fit(),
+      o: () => act.current?.open(first),
+    };
+    if (isOnNode(event.target)) keys.Enter = keys[" "] = () => act.current?.pick(first);
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  };
+
+  return html`<div class="flow-graph" role="group" aria-label=${label} onKeyDown=${onKeyDown}>
+    <svg ref=${frame} class="graph-frame">
+      <g ref=${drawing}>
+        ${useMemo(() => html`<${Frames} boxes=${layout.boxes} graph=${graph} />`, [layout])}
+        ${ways.map((line) => html`<${Way} key=${line.key} line=${line} gone=${gone} chosen=${chosen?.id ?? null} />`)}
+        ${layout.dots.map(([x, y]) => html`<circle class="graph-dot" cx=${x} cy=${y} r="4" />`)}
+        ${nodes}
+        ${layout.labels.map((each) => html`<${Condition} label=${each} gone=${gone} />`)}
+      </g>
+    </svg>
+    <div class="graph-zoom">
+      <button type="button" class="quiet" aria-label="Zoom in" title="Zoom in (+)" onClick=${() => zoom.zoomBy(1)}>+</button>
+      <button type="button" class="quiet" aria-label="Zoom out" title="Zoom out (-)" onClick=${() => zoom.zoomBy(-1)}>−</button>
+      <button type="button" class="quiet" aria-label="Show all" title="Show all (0)" onClick=${() => zoom.fit()}>0</button>
+    </div>
+  </div>`;
+}
+
+/** @typedef {{pick: (id: number) => void, open: (id: number) => void, fold: (id: number) => void, focus: (id: number) => void}} Actions */
+
+/** @param {Set<number>} folded @param {DefinitionGraph} graph */
+const inUse = (folded, graph) => new Set([...folded].filter((id) => ["foreach", "parallel"].includes(graph.nodes[id]?.type)));
+
+/** @param {EventTarget | null} target */
+const isOnNode = (target) => target instanceof Element && target.classList.contains("graph-node");
+
+/**
+ * The steps as painted; what has not changed is the same object as before, so that it is not even compared.
+ * @param {DefinitionGraph} graph @param {import("./graph-layout.js").Block} layout @param {States | null} states
+ * @param {number | null} chosen @param {number} focus @param {Set<number>} folded
+ * @param {((node: GraphNode) => string | null) | undefined} hrefOf @param {{current: Actions | null}} act
+ */
+function usePainted(graph, layout, states, chosen, focus, folded, hrefOf, act) {
+  const kept = useRef(/** @type {{layout: object | null, live: boolean, painted: Map<number, {key: string, vnode: any}>}} */ ({ layout: null, live: false, painted: new Map() }));
+  const isLive = states !== null;
+  if (kept.current.layout !== layout || kept.current.live !== isLive) kept.current = { layout, live: isLive, painted: new Map() };
+  return layout.boxes.map((box) => {
+    const node = graph.nodes[box.id];
+    const state = states?.get(node.path);
+    const href = node.call?.flow ? hrefOf?.(node) : null;
+    const key = `${paintKey(node, state)}|${chosen === box.id}|${focus === box.id}|${href}`;
+    const before = kept.current.painted.get(box.id);
+    if (before?.key === key) return before.vnode;
+    const isFrame = node.type === "foreach" || node.type === "parallel";
+    const vnode = html`<g key=${box.id}>
+      <${Node} node=${node} box=${box} state=${state} isLive=${isLive} isSelected=${chosen === box.id} isFocus=${focus === box.id}
+        isFolded=${folded.has(box.id)} isLinked=${Boolean(href)} branches=${node.type === "parallel" ? graph.lists.filter((list) => list.parent === node.id).length : 0} onPick=${(/** @type {number} */ id) => act.current?.pick(id)} onFocus=${(/** @type {number} */ id) => act.current?.focus(id)} />
+      ${isFrame && html`<${Fold} box=${box} name=${node.name} isFolded=${folded.has(box.id)} onFold=${() => act.current?.fold(box.id)} />`}
+      ${href && html`<a class="graph-link" href=${href} aria-label=${`Open the flow ${node.call?.flow}`} tabindex="-1"
+        transform=${`translate(${box.x + box.w - 28} ${box.y + box.head / 2 - 20})`} onClick=${(/** @type {MouseEvent} */ event) => follow(event, () => act.current?.open(box.id))}>
+        <rect width="20" height="20" rx="3" /><${StepIcon} name="link" x=${2} y=${2} /></a>`}
+    </g>`;
+    kept.current.painted.set(box.id, { key, vnode });
+    return vnode;
+  });
+}
+
+/** A plain click stays in the page. @param {MouseEvent} event @param {() => void} open */
+function follow(event, open) {
+  if (event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  open();
+}
+
+/** @param {{box: import("./graph-layout.js").Box, name: string, isFolded: boolean, onFold: () => void}} props */
+function Fold({ box, name, isFolded, onFold }) {
+  return html`<g class="graph-fold" role="button" tabindex="-1" aria-expanded=${String(!isFolded)} aria-label=${`${isFolded ? "Unfold" : "Fold"} ${name}`}
+    transform=${`translate(${box.x + box.w - 28} ${box.y + box.head / 2 - 20})`} onClick=${onFold}>
+    <rect width="20" height="20" rx="3" /><path d=${isFolded ? "M8 5.5 12.5 10 8 14.5" : "M5.5 8 10 12.5 14.5 8"} />
+  </g>`;
+}
+
+/** @param {Line} line @param {Set<string> | null} gone */
+const wasTaken = (line, gone) => gone !== null && gone.size > 0 && (line.edge === null || gone.has(edgeKey(line.edge)));
+
+/** What matters most is drawn last. @param {Line} line @param {Set<string> | null} gone */
+const weight = (line, gone) => (wasTaken(line, gone) ? 2 : line.back ? 0 : 1);
+
+/** The grounds of parallel and foreach steps. @param {{boxes: import("./graph-layout.js").Box[], graph: DefinitionGraph}} props */
+function Frames({ boxes, graph }) {
+  const frames = boxes.filter((box) => box.h > box.head || graph.nodes[box.id].type === "foreach");
+  return frames.map(({ id, x, y, w, h }) => html`<g key=${id} transform=${`translate(${x} ${y})`}>
+    ${graph.nodes[id].type === "foreach" && html`<path class="graph-card" d=${`M${w} 6h4v${h - 2}H6v-4`} />`}
+    <rect class="graph-around" width=${w} height=${h} rx="4" />
+  </g>`);
+}
+
+/** @param {{line: Line, gone: Set<string> | null, chosen: number | null}} props */
+function Way({ line, gone, chosen }) {
+  const { edge, points, arrow } = line;
+  const isTaken = wasTaken(line, gone);
+  const isCatch = edge?.kind === "catch";
+  const isShown = isTaken || (edge !== null && (edge.from === chosen || edge.to === chosen));
+  if (isCatch && !isShown && !line.spare) return null;
+  const shade = isTaken ? "taken" : gone ? "faint" : "";
+  const [x, y] = points[points.length - 1];
+  return html`<g class=${`graph-way ${shade} ${line.back ? "back" : ""} ${isCatch ? (isShown ? "catch" : "spare") : ""}`}>
+    ${isCatch && html`<title>${`on ${edge.label}`}</title>`}
+    <path d=${rounded(points)} />${arrow && html`<path class="graph-arrow" d=${`M${x} ${y}l-4 -7h8z`} />`}
+  </g>`;
+}
+
+/** @param {import("./graph-layout.js").Point[]} points */
+function rounded(points) {
+  let path = `M${points[0].join(" ")}`;
+  for (let index = 1; index < points.length - 1; index++) {
+    const [[ax, ay], [x, y], [bx, by]] = [points[index - 1], points[index], points[index + 1]];
+    const r = Math.min(CORNER, (Math.abs(x - ax) + Math.abs(y - ay)) / 2, (Math.abs(bx - x) + Math.abs(by - y)) / 2);
+    path += `L${x - Math.sign(x - ax) * r} ${y - Math.sign(y - ay) * r}Q${x} ${y} ${x + Math.sign(bx - x) * r} ${y + Math.sign(by - y) * r}`;
+  }
+  return `${path}L${points[points.length - 1].join(" ")}`;
+}
+
+/** @param {{label: Label, gone: Set<string> | null}} props */
+function Condition({ label, gone }) {
+  const shade = !label.edge || !gone ? "" : gone.has(edgeKey(label.edge)) ? "taken" : "faint";
+  return html`<g class=${`graph-condition ${shade}`} transform=${`translate(${label.x} ${label.y})`}>
+    <title>${label.full}</title>
+    <rect x=${-label.w / 2} y="-9" width=${label.w} height="18" rx="3" /><text y="4">${label.text}</text>
+  </g>`;
+}
