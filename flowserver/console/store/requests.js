@@ -1,5 +1,6 @@
 /** The fetch layer: every request of the console is made here. */
 import { signal } from "../vendor/preact.js";
+import { parseJson, stringifyJson } from "../exact-json.js";
 import { base } from "../routes.js";
 
 /**
@@ -68,7 +69,7 @@ export async function apiResponse(path, options = {}) {
   const response = await send(path, options);
   const text = response.status === 204 ? "" : await response.text();
   try {
-    return { data: text ? JSON.parse(text) : null, response };
+    return { data: text ? parseJson(text) : null, response };
   } catch {
     throw new ApiError(response.status, "NoJson", "The server's answer is not JSON. Is there a proxy between?");
   }
@@ -87,7 +88,7 @@ export async function send(path, { method = "GET", query, body, text, type, head
     response = await fetch(urlOf(path, query), {
       method,
       headers: sent,
-      body: body === undefined ? text : JSON.stringify(body),
+      body: body === undefined ? text : stringifyJson(body),
       signal,
       credentials: "same-origin",
       cache: "no-store",

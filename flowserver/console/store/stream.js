@@ -1,4 +1,5 @@
 /** Server-sent events over fetch, which unlike EventSource sends the bearer token. */
+import { parseJson } from "../exact-json.js";
 import { ApiError, send } from "./requests.js";
 
 const BATCH_MS = 100;
@@ -26,7 +27,7 @@ export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
   const { createParser } = await import("../vendor/eventsource-parser.js");
   const onEvent = (/** @type {{id?: string, data: string}} */ event) => {
     if (event.id) lastId = event.id;
-    batch.push(JSON.parse(event.data));
+    batch.push(parseJson(event.data));
     timer ||= setTimeout(flush, BATCH_MS);
   };
   while (!signal?.aborted) {

@@ -1,0 +1,194 @@
+/** The events of an execution, loaded by page where they are looked at. Only their rows are kept, and of these a bounded number. */
+import { signal } from "../../vendor/preact.js";
+import { api } from "../../store.js";
+import { rowOf } from "./event-rows.js";
+
+/**
+ * @typedef {import("./event-rows.js").EventRow} EventRow
+ * @typedef {{count: number, isWhole: boolean, loading: boolean, error: any, rowAt: (index: number) => EventRow | undefined,
+ *   indexOf: (id: number) => number, need: (first: number, last: number) => void, loaded: () => Iterable<EventRow>}} EventSource
+ */
+
+const PAGE = 100;
+const ROWS_MAX = 20_000;
+
+/** All events, by their ids, which count from 1 without gaps: any place of the history is one request away. */
+export class AllEvents {
+  /** @param {string} path of the events @param {boolean} isNewestFirst */
+  constructor(path, isNewestFirst) {
+    this.path = path;
+    this.isNewestFirst = isNewestFirst;
+    /** @type {Map<number, EventRow>} */
+    this.rows = new Map();
+    /** Grows when a row or the count has changed. */
+    this.changes = signal(0);
+    this.count = 0;
+    this.isWhole = true;
+    /** @type {any} */
+    this.error = null;
+    this.loading = false;
+    /** @type {[number, number] | null} */
+    this.wanted = null;
+    this.stop = new AbortController();
+  }
+
+  /** @param {number} index */
+  rowAt = (index) => this.rows.get(this.isNewestFirst ? this.count - index : index + 1);
+
+  /** @param {number} id */
+  indexOf = (id) => (this.isNewestFirst ? this.count - id : id - 1);
+
+  loaded = () => [...this.rows.values()].sort((a, b) => (this.isNewestFirst ? b.id - a.id : a.id - b.id));
+
+  /** @param {number} count how many events there are by now */
+  grow(count) {
+    if (count <= this.count) return;
+    this.count = count;
+    this.changes.value += 1;
+  }
+
+  /** Rows that came by the stream. @param {any[]} events */
+  add(events) {
+    for (const event of events) this.rows.set(event.eventId, rowOf(event));
+    this.forget();
+    this.count = Math.max(this.count, events[events.length - 1]?.eventId ?? 0);
+    this.changes.value += 1;
+  }
+
+  /** Load what is missing among these rows. @param {number} first @param {number} last indexes */
+  need = (first, last) => {
+    const [low, high] = this.isNewestFirst ? [this.count - last, this.count - first] : [first + 1, last + 1];
+    this.wanted = [Math.max(1, low), Math.min(high, this.count)];
+    if (!this.loading) void this.load();
+  };
+
+  async load() {
+    for (;;) {
+      const missing = this.firstMissing();
+      if (missing === null) return;
+      this.loading = true;
+      try {
+        const query = { after: missing - 1, limit: PAGE, paths: true };
+        const page = await api(this.path, { query, signal: this.stop.signal });
+        for (const event of page.events) this.rows.set(event.eventId, rowOf(event));
+        // What cannot be read is left out of the page, and must not be asked for again.
+        const end = page.events.at(-1)?.eventId ?? missing;
+        for (let id = missing; id < end || id === missing; id += 1) if (!this.rows.has(id)) this.rows.set(id, lostRow(id));
+        this.error = null;
+        this.forget();
+      } catch (error) {
+        if (this.stop.signal.aborted) return;
+        this.error = error;
+        this.wanted = null;
+      }
+      this.loading = false;
+      this.changes.value += 1;
+    }
+  }
+
+  firstMissing() {
+    if (!this.wanted) return null;
+    const [low, high] = this.wanted;
+    for (let id = low; id <= high; id += 1) if (!this.rows.has(id)) return id;
+    return null;
+  }
+
+  /** Drop the rows that are furthest from what is looked at. */
+  forget() {
+    if (this.rows.size <= ROWS_MAX) return;
+    const middle = this.wanted ? (this.wanted[0] + this.wanted[1]) / 2 : this.count;
+    const far = [...this.rows.keys()].sort((a, b) => Math.abs(b - middle) - Math.abs(a - middle));
+    for (const id of far.slice(0, this.rows.size - ROWS_MAX * 0.8)) this.rows.delete(id);
+  }
+
+  close() {
+    this.stop.abort();
+  }
+}
+
+/** @param {number} id @returns {EventRow} */
+function lostRow(id) {
+  return { id, cause: 0, type: "", name: "", path: "", at: NaN, text: "cannot be read", tone: "none" };
+}
+
+/** Events of a step or of some types, page after page. */
+export class SomeEvents {
+  /** @param {string} path @param {boolean} isNewestFirst @param {{step?: string, type?: string[]}} filter */
+  constructor(path, isNewestFirst, filter) {
+    this.path = path;
+    this.filter = { ...filter, order: isNewestFirst ? "desc" : "asc" };
+    /** @type {EventRow[]} */
+    this.rows = [];
+    this.changes = signal(0);
+    this.isWhole = false;
+    /** @type {any} */
+    this.error = null;
+    this.loading = false;
+    /** @type {string | null} */
+    this.next = null;
+    this.last = 0;
+    this.stop = new AbortController();
+    void this.load();
+  }
+
+  get count() {
+    return this.rows.length;
+  }
+
+  /** @param {number} index */
+  rowAt = (index) => this.rows[index];
+
+  /** @param {number} id */
+  indexOf = (id) => this.rows.findIndex((row) => row.id === id);
+
+  loaded = () => this.rows;
+
+  /** @param {number} _first @param {number} last */
+  need = (_first, last) => {
+    this.last = last;
+    if (last >= this.rows.length - 1 && !this.isWhole && !this.loading) void this.load();
+  };
+
+  async load() {
+    this.loading = true;
+    try {
+      do {
+        const query = { ...this.filter, limit: PAGE, paths: true, nextToken: this.next };
+        const page = await api(this.path, { query, signal: this.stop.signal });
+        this.rows.push(...page.events.map(rowOf));
+        this.next = page.nextToken;
+        this.isWhole = this.next === null;
+        this.changes.value += 1;
+      } while (!this.isWhole && this.rows.length <= Math.max(this.last, PAGE / 2));
+      this.error = null;
+    } catch (error) {
+      if (this.stop.signal.aborted) return;
+      this.error = error;
+    }
+    this.loading = false;
+    this.changes.value += 1;
+  }
+
+  /** Rows that came by the stream, if they belong here. @param {any[]} events */
+  add(events) {
+    const { step, type, order } = this.filter;
+    const fitting = events.map(rowOf).filter((row) => (!type || type.includes(row.type)) && (!step || isOf(row, step)));
+    if (!fitting.length) return;
+    if (order === "desc") this.rows.unshift(...fitting.reverse().filter((row) => row.id > (this.rows[0]?.id ?? 0)));
+    else if (this.isWhole) this.rows.push(...fitting.filter((row) => row.id > (this.rows.at(-1)?.id ?? 0)));
+    this.changes.value += 1;
+  }
+
+  grow() {}
+
+  close() {
+    this.stop.abort();
+  }
+}
+
+/** As the server's `step` chooses. @param {EventRow} row @param {string} step */
+function isOf(row, step) {
+  if (!/[.[]/.test(step)) return row.name === step;
+  const pattern = step.replace(/[.*+?^${}()|\\]/g, "\\$&").replace(/\[(\d*)\]/g, (_, index) => `\\[${index || "\\d+"}\\]`);
+  return new RegExp(`^${pattern}${step.endsWith("]") ? "(\\..*)?" : ""}$`).test(row.path);
+}

@@ -1,0 +1,108 @@
+/** Redrives an execution: from where it failed or from a step, with another definition, or with an edited input. */
+import { html, useEffect, useMemo, useState } from "../../vendor/preact.js";
+import { parseJson, stringifyJson } from "../../exact-json.js";
+import { Confirm, Problem } from "../../parts/basics.js";
+import { api } from "../../store.js";
+
+const PLAN_MS = 250;
+const SHOWN = 8;
+
+/** @typedef {{from: string, definition: string, version: string, hasInput: boolean, input: string}} Wish */
+
+/** The request, as text so that the input keeps the digits of its integers. @param {Wish} wish @param {object} more */
+export function requestOf(wish, more) {
+  const fields = /** @type {Record<string, any>} */ ({ definition: wish.definition === "version" ? Number(wish.version) : wish.definition, ...more });
+  if (wish.from) fields.from = wish.from;
+  const text = JSON.stringify(fields);
+  return wish.hasInput ? `${text.slice(0, -1)},"input":${stringifyJson(parseJson(wish.input))}}` : text;
+}
+
+/** @param {Wish} wish @returns {string | null} what is wrong with the input */
+function faultOf(wish) {
+  if (wish.definition === "version" && !/^[1-9]\d*$/.test(wish.version)) return "Give the number of a version.";
+  if (!wish.hasInput) return null;
+  try {
+    const value = parseJson(wish.input);
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? null : "The input must be a JSON object.";
+  } catch (error) {
+    return `The input is not JSON: ${/** @type {Error} */ (error).message}`;
+  }
+}
+
+/** @param {{run: import("./run.js").Run, execution: any, graph: any, onClose: () => void}} props */
+export function RedriveDialog({ run, execution, graph, onClose }) {
+  const [wish, setWish] = useState(/** @type {Wish} */ ({ from: "", definition: "same", version: "", hasInput: false, input: "" }));
+  const token = useMemo(() => crypto.getRandomValues(new Uint32Array(2)).join("-"), []);
+  const fault = faultOf(wish);
+  const plan = usePlan(run, fault ? null : requestOf(wish, { dryRun: true }));
+  const change = (/** @type {Partial<Wish>} */ changes) => setWish({ ...wish, ...changes });
+  const value = (/** @type {any} */ event) => event.currentTarget.value;
+  const editInput = async () => {
+    if (wish.hasInput) return change({ hasInput: false });
+    const path = plan.data?.again?.[0]?.path ?? execution.failedStep;
+    change({ hasInput: true, input: wish.input || (await inputOf(run, path)) });
+  };
+  const redrive = async () => {
+    if (fault) throw new Error(fault);
+    await api(`${run.place}/redrive`, { method: "POST", text: requestOf(wish, { clientToken: token }), type: "application/json" });
+    await run.reload();
+  };
+  const steps = (graph?.lists?.[0]?.nodes ?? []).map((/** @type {number} */ id) => graph.nodes[id].name);
+  return html`<${Confirm} title=${`Redrive ${execution.flowName}/${execution.name}`} action="Redrive" onConfirm=${redrive} onClose=${onClose}>
+    <label class="field"><span>From</span>
+      <select value=${wish.from} onChange=${(/** @type {any} */ event) => change({ from: value(event), ...(value(event) ? { hasInput: false } : {}) })}>
+        <option value="">where it ${execution.failedStep ? `failed: ${execution.failedStep}` : "ended"}</option>
+        ${steps.map((/** @type {string} */ name) => html`<option key=${name} value=${name}>the step ${name}</option>`)}
+      </select></label>
+    <label class="field"><span>Definition</span>
+      <select value=${wish.definition} onChange=${(/** @type {any} */ event) => change({ definition: value(event) })}>
+        <option value="same">its own</option><option value="current">the flow's present one</option><option value="version">a published version</option>
+      </select></label>
+    ${wish.definition === "version" && html`<label class="field"><span>Version</span><input inputmode="numeric" value=${wish.version} onInput=${(/** @type {any} */ event) => change({ version: value(event) })} /></label>`}
+    ${!wish.from && html`<label class="row"><input type="checkbox" checked=${wish.hasInput} onChange=${editInput} /> Edit the input of the step</label>`}
+    ${wish.hasInput && html`<label class="field"><span>Input of the step; it replaces what the mappings gave</span>
+      <textarea rows="8" spellcheck=${false} value=${wish.input} onInput=${(/** @type {any} */ event) => change({ input: value(event) })}></textarea></label>`}
+    ${fault ? html`<p class="execution-fault" role="alert">${fault}</p>` : html`<${Plan} plan=${plan} />`}
+  <//>`;
+}
+
+/** What the step that runs again got last. @param {import("./run.js").Run} run @param {string | null} path @returns {Promise<string>} */
+async function inputOf(run, path) {
+  if (!path) return "{}";
+  const page = await api(`${run.place}/events`, { query: { path, type: "StepStarted", order: "desc", limit: 1 } });
+  return stringifyJson(page.events[0]?.detail.input ?? {}, 2);
+}
+
+/** What the server says that a redrive would do. @param {import("./run.js").Run} run @param {string | null} request */
+function usePlan(run, request) {
+  const [plan, setPlan] = useState(/** @type {{data: any, error: any}} */ ({ data: null, error: null }));
+  useEffect(() => {
+    if (request === null) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      api(`${run.place}/redrive`, { method: "POST", text: request, type: "application/json", signal: stop.signal }).then(
+        (data) => setPlan({ data, error: null }),
+        (error) => !stop.signal.aborted && setPlan({ data: null, error }),
+      );
+    }, PLAN_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [run, request]);
+  return plan;
+}
+
+/** @param {{plan: {data: any, error: any}}} props */
+function Plan({ plan }) {
+  const { data, error } = plan;
+  if (error) return html`<${Problem} error=${error} />`;
+  if (!data) return html`<p class="muted" role="status">Asking what would run again…</p>`;
+  if (!data.redrivable) return html`<div class="execution-fault" role="alert">It cannot be redriven so: ${data.reasons.map((/** @type {string} */ each) => html`<p>${each}</p>`)}</div>`;
+  const steps = (/** @type {number} */ count) => (count === 1 ? "1 step runs" : `${count.toLocaleString()} steps run`);
+  return html`<div class="redrive-plan" role="status">
+    <p>${steps(data.againCount)} again${data.keptCount ? `, ${data.keptCount.toLocaleString()} kept` : ""}.${data.callsAgainCount ? ` ${data.callsAgainCount.toLocaleString()} calls are made again with the same idempotency key.` : ""}</p>
+    <ul>${data.again.slice(0, SHOWN).map((/** @type {any} */ each) => html`<li key=${each.path}><code>${each.path}</code> <span class="muted">${each.why}</span></li>`)}
+      ${data.againCount > SHOWN && html`<li class="muted">and ${(data.againCount - SHOWN).toLocaleString()} more</li>`}</ul>
+  </div>`;
+}

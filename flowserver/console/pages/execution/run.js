@@ -1,0 +1,183 @@
+/** One execution as the page shows it: header, step summary, and what the stream of its events says. */
+import { batch, signal, useEffect, useMemo } from "../../vendor/preact.js";
+import { api, stream } from "../../store.js";
+import { path } from "../../routes.js";
+
+/**
+ * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, succeeded: number,
+ *   failed: number, attempts: number, redrives: number, error: string | null, first: string, began: string, last: string,
+ *   iterations: {total: number, done: number, failed: number, aborted: number, running: number} | null}} StepSummary
+ * @typedef {{steps: StepSummary[], status: string, lastEventId: number, lastEventTime: string | null}} Summary
+ */
+
+const SUMMARY_MS = 250;
+/** Parking gives no event, and a redrive by others restarts what had ended: both are seen by looking. */
+const LOOK_MS = 15_000;
+const LOOK_SOON_MS = 1_000;
+const STEPS_PAGE = 1_000;
+const STEPS_MAX = 5_000;
+
+export class Run {
+  /** @param {string} flow @param {string} name */
+  constructor(flow, name) {
+    this.place = path`v1/flows/${flow}/executions/${name}`;
+    /** @type {import("../../vendor/preact.js").Signal<any>} */
+    this.execution = signal(null);
+    this.error = signal(/** @type {any} */ (null));
+    /** The summary as it is now. */
+    this.now = signal(/** @type {Summary | null} */ (null));
+    this.lastEventId = signal(0);
+    this.stop = new AbortController();
+    /** @type {Set<(events: any[]) => void>} */
+    this.listeners = new Set();
+    this.isStreaming = false;
+    this.summaryTimer = 0;
+    this.summaryAt = -Infinity;
+    this.isReading = false;
+    this.isStale = false;
+    this.lookTimer = 0;
+    this.soonTimer = 0;
+  }
+
+  open() {
+    document.addEventListener("visibilitychange", this.onVisible);
+    void this.look();
+    void this.readSummary();
+  }
+
+  close() {
+    this.stop.abort();
+    clearTimeout(this.summaryTimer);
+    clearTimeout(this.lookTimer);
+    clearTimeout(this.soonTimer);
+    document.removeEventListener("visibilitychange", this.onVisible);
+  }
+
+  onVisible = () => {
+    if (document.hidden) return;
+    if (this.isStale) this.refresh();
+    void this.look();
+  };
+
+  /** Read the execution itself, and follow it if it runs. */
+  look = async () => {
+    clearTimeout(this.lookTimer);
+    try {
+      const found = await api(this.place, { query: { currentSteps: true }, signal: this.stop.signal });
+      const wasOver = this.execution.peek()?.status !== "Running";
+      batch(() => {
+        this.execution.value = found;
+        this.error.value = null;
+      });
+      if (found.status === "Running" && wasOver && this.now.peek()) this.follow();
+    } catch (error) {
+      if (this.stop.signal.aborted) return;
+      this.error.value = error;
+    }
+    if (!this.stop.signal.aborted) this.lookTimer = setTimeout(() => !document.hidden && this.look(), LOOK_MS);
+  };
+
+  /** After a change that this page made: read everything again. */
+  reload = async () => {
+    await this.look();
+    await this.readSummary();
+    if (this.execution.peek()?.status === "Running") this.follow();
+  };
+
+  /** Read the summary soon; often asked, it is read every SUMMARY_MS at most, and never while the page is hidden. */
+  refresh() {
+    this.isStale = true;
+    if (this.summaryTimer || this.isReading || document.hidden) return;
+    const wait = Math.max(0, this.summaryAt + SUMMARY_MS - performance.now());
+    this.summaryTimer = setTimeout(() => {
+      this.summaryTimer = 0;
+      void this.readSummary();
+    }, wait);
+  }
+
+  async readSummary() {
+    if (this.isReading) return;
+    this.isReading = true;
+    this.isStale = false;
+    try {
+      const summary = await readSummary(this.place, null, this.stop.signal);
+      const isFirst = this.now.peek() === null;
+      const isOver = summary.status !== "Running" && this.execution.peek()?.status === "Running";
+      batch(() => {
+        this.now.value = summary;
+        this.lastEventId.value = Math.max(this.lastEventId.peek(), summary.lastEventId);
+        this.error.value = null;
+      });
+      if (isFirst && this.execution.peek()?.status === "Running") this.follow();
+      if (isOver) void this.look();
+    } catch (error) {
+      if (!this.stop.signal.aborted) this.error.value = error;
+    }
+    this.isReading = false;
+    this.summaryAt = performance.now();
+    if (this.isStale) this.refresh();
+  }
+
+  /** Follow the events from the last one that is known. */
+  follow() {
+    if (this.isStreaming || this.stop.signal.aborted) return;
+    this.isStreaming = true;
+    const onEnd = () => {
+      this.isStreaming = false;
+      this.refresh();
+      void this.look();
+    };
+    const query = { paths: true, after: this.lastEventId.peek() };
+    void stream(`${this.place}/events/stream`, query, (events) => this.take(events), { signal: this.stop.signal, onEnd });
+  }
+
+  /** @param {any[]} events */
+  take(events) {
+    const last = events[events.length - 1].eventId;
+    const isTurn = events.some((event) => WAITS.has(event.type));
+    batch(() => {
+      if (last > this.lastEventId.peek()) this.lastEventId.value = last;
+      for (const listener of this.listeners) listener(events);
+    });
+    this.refresh();
+    if (isTurn) this.lookSoon();
+  }
+
+  /** The execution itself is read again after events that change what its steps wait for, but not often. */
+  lookSoon() {
+    this.soonTimer ||= setTimeout(() => {
+      this.soonTimer = 0;
+      if (!document.hidden) void this.look();
+    }, LOOK_SOON_MS);
+  }
+}
+
+const WAITS = new Set(["TaskSubmitted", "StepWaitingForRedrive", "TaskFailed", "ExecutionRedriven", "StepEntered"]);
+
+/**
+ * The whole summary, of all pages.
+ * @param {string} place @param {number | null} at after which event; null: now @param {AbortSignal} signal
+ * @returns {Promise<Summary>}
+ */
+export async function readSummary(place, at, signal) {
+  /** @type {StepSummary[]} */
+  const steps = [];
+  let nextToken = null;
+  let page;
+  do {
+    page = await api(`${place}/steps`, { query: { at, limit: STEPS_PAGE, nextToken }, signal });
+    steps.push(...page.steps);
+    nextToken = page.nextToken;
+  } while (nextToken !== null && steps.length < STEPS_MAX);
+  return { ...page, steps };
+}
+
+/** @param {string} flow @param {string} name @returns {Run} */
+export function useRun(flow, name) {
+  const run = useMemo(() => new Run(flow, name), [flow, name]);
+  useEffect(() => {
+    run.open();
+    return () => run.close();
+  }, [run]);
+  return run;
+}
