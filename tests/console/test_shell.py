@@ -1,25 +1,51 @@
-"""The console opens at every URL, directly and behind a proxy that adds a path prefix."""
+"""The console opens at its URLs, directly and behind a proxy that adds a path prefix."""
 
-import pytest
+import httpx
 from playwright.sync_api import Page, expect
 
 from tests.console.browser.complaints import Complaints
+from tests.console.browser.prefix_proxy import prefix_proxy
+from tests.support.server import ServerProcess
+
+PASS = "version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n"
 
 
-@pytest.mark.parametrize("path", ["/", "/executions/order/8f0c2a"])
-def test_a_page_opens_at_its_url(page: Page, path: str) -> None:
-    page.goto(path)
-    expect(page.get_by_role("main")).to_be_visible()
+def test_the_console_behind_a_proxy_that_adds_a_prefix(
+    page: Page, server: ServerProcess, rest: httpx.Client, complaints: Complaints, unique: str
+) -> None:
+    """A page below the root is opened first, then others by links, then one is reloaded, and a change is made."""
+    rest.put(f"/v1/flows/{unique}", json={"definition": PASS}).raise_for_status()
+    rest.post(f"/v1/flows/{unique}/executions?wait=60", json={"name": "first"}).raise_for_status()
+    with prefix_proxy(server.url, "/ops/flows") as url:
+        complaints.serve_at(url)
+        page.goto(f"{url}/executions?flow={unique}")
+        places = page.get_by_role("navigation", name="Places")
+        expect(page.get_by_role("link", name="first")).to_be_visible()
+        places.get_by_role("link", name="Flows").click()
+        expect(page).to_have_url(f"{url}/flows")
+        expect(page.get_by_text(unique).first).to_be_visible()
+        places.get_by_role("link", name="Executions").click()
+        expect(page).to_have_url(f"{url}/executions")
+        page.reload()
+        expect(page.get_by_role("link", name="first")).to_be_visible()
+        page.go_back()
+        expect(page).to_have_url(f"{url}/flows")
+        page.goto("about:blank")  # ends its streams before the proxy ends
+
+
+def test_unknown_addresses_say_so(page: Page) -> None:
+    page.goto("/flows/a/b/c/d")
+    expect(page.get_by_text("There is no page at this address.")).to_be_visible()
 
 
 def test_complaints_are_found(page: Page, complaints: Complaints) -> None:
-    page.goto("/")
+    page.goto("/flows")
     page.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">x</p><img src=\"/metrics\">')"
     )
     page.evaluate("setTimeout(() => { throw new Error('thrown') })")
     page.evaluate("fetch('http://127.0.0.2:9/').catch(() => {})")
-    page.evaluate("new Promise(done => setTimeout(done))")
+    expect(page.locator("img")).to_have_js_property("complete", value=True)
     found = "\n".join(complaints.unexpected)
     for words in ("inline style", "requested GET", "/metrics", "thrown", "127.0.0.2"):
         assert words in found, found

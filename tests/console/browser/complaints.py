@@ -14,7 +14,7 @@ class Complaints:
     """
 
     def __init__(self, server_url: str) -> None:
-        self._origin = server_url
+        self._bases = [server_url]
         self._allowed: list[re.Pattern[str]] = []
         self._found: list[str] = []
 
@@ -24,6 +24,10 @@ class Complaints:
         page.on("pageerror", self._on_exception)
         page.on("crash", lambda _: self._found.append("the page crashed"))
         page.context.on("request", self._on_request)
+
+    def serve_at(self, url: str) -> None:
+        """The server is also at this URL, which does not end with a slash."""
+        self._bases.append(url)
 
     def allow(self, pattern: str) -> None:
         """Expect complaints that this regular expression finds, such as `status of 404`."""
@@ -43,8 +47,9 @@ class Complaints:
 
     def _on_request(self, request: Request) -> None:
         url = urlsplit(request.url)
-        is_own = f"{url.scheme}://{url.netloc}" == self._origin
-        is_page = request.is_navigation_request() and request.resource_type == "document"
         is_image = url.scheme == "data" and request.resource_type in ("image", "other")
-        if not is_image and not (is_own and (is_page or url.path.startswith(OWN_PATHS))):
+        is_page = request.is_navigation_request() and request.resource_type == "document"
+        wanted = ("/",) if is_page else OWN_PATHS
+        own = tuple(base + path for base in self._bases for path in wanted)
+        if not is_image and not request.url.startswith(own):
             self._found.append(f"requested {request.method} {request.url[:300]}")
