@@ -18,14 +18,16 @@ Header = tuple[bytes, bytes]
 
 
 def page_in_pieces(page: Mapping[str, Json | Iterator[Json]]) -> list[bytes]:
-    """A JSON object whose lists are made element by element, in the background.
+    """A JSON object whose lists are made element by element, in the background."""
+    return in_pieces(_texts(page))
 
-    A piece but the last has half of `PIECE_BYTES` at least, and is larger than that by an element at most.
-    """
+
+def in_pieces(texts: Iterable[bytes]) -> list[bytes]:
+    """The texts, joined: a piece but the last has half of `PIECE_BYTES` at least, and at most a text more than that."""
     pieces: list[bytes] = []
     gathered: list[bytes] = []
     size = 0
-    for text in _texts(page):
+    for text in texts:
         gathered.append(text)
         size += len(text)
         if size >= PIECE_BYTES // 2:

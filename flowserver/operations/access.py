@@ -48,6 +48,7 @@ class AccessOperations:
         self._admission = Admission.LOST
         self._look_again_at = -math.inf
         self._reads: SingleFlight[None, None] = SingleFlight()
+        self._finds: SingleFlight[tuple[KeyKind, str], AccessKey | None] = SingleFlight()
 
     async def is_open(self) -> bool:
         """Whether callers need no key, because none was ever created.
@@ -108,7 +109,7 @@ class AccessOperations:
         known = self._remembered.get((kind, value))
         if isinstance(known, AccessKey):
             return known
-        key = await self._keys.find(kind, value)
+        key = await self._finds.run((kind, value), lambda: self._keys.find(kind, value))
         if key is not None:
             self._remembered[(kind, value)] = key
         return key

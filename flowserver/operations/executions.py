@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
-from functools import partial
+from collections.abc import Sequence
 from typing import TypeVar
 
 import uuid_utils
@@ -33,18 +31,16 @@ from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import all_cursor_of, all_token_of, cursor_of, event_id_of, token_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.text_rules import check_cause, check_error
-from flowserver.store.executions.history import list_events, list_events_page
+from flowserver.store.executions.history import list_events_page
 from flowserver.store.executions.listing_of_all_flows import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
 from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed, list_executions
-from flowserver.store.executions.lookups import find_id, is_running
+from flowserver.store.executions.lookups import find_id
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.shown_executions import ExecutionRow, find_execution
 from flowserver.store.integrity.violations import unpark_execution
 
 LOOK_AGAIN_SECONDS = 5.0
 """How often a waiter looks for itself, should another node's notice not be heard."""
-
-EVENTS_PER_READ = 200
 
 T = TypeVar("T")
 
@@ -252,53 +248,6 @@ class ExecutionOperations:
         events, following = await self._engine.slow_reads.ask(read)
         return Page(events, None if following is None else str(following))
 
-    async def follow(
-        self,
-        flow_name: str,
-        name: str,
-        *,
-        after_event_id: int = 0,
-        check: Callable[[], Awaitable[object]] | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        """The events of `follow_reads`, one by one."""
-        reads = self.follow_reads(flow_name, name, after_event_id=after_event_id, check=check)
-        async with aclosing(reads):
-            async for events in reads:
-                for event in events:
-                    yield event
-
-    async def follow_reads(
-        self,
-        flow_name: str,
-        name: str,
-        *,
-        after_event_id: int = 0,
-        check: Callable[[], Awaitable[object]] | None = None,
-    ) -> AsyncGenerator[Sequence[Event], None]:
-        """Events as they happen, from the one after `after_event_id` to the execution's last, as many as one read
-        finds, at most EVENTS_PER_READ; raises as `history`.
-
-        Ends early when the server stops. `check` is called before each look, at least every LOOK_AGAIN_SECONDS; what it
-        raises ends the events.
-        """
-        row = await self._find(flow_name, name, by_caller=True)
-        with self._engine.watchers.watch_changes(row.execution_id) as changed:
-            while True:
-                changed.woken.clear()
-                if check is not None:
-                    await check()
-                # By its id: if its flow is deleted meanwhile, the execution is stopped, and that is still reported.
-                over, events = await self._engine.slow_reads.ask(
-                    partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)
-                )
-                if events:
-                    after_event_id = events[-1].event_id
-                    yield events
-                if (over or self._engine.watchers.is_stopping) and len(events) < EVENTS_PER_READ:
-                    return
-                if len(events) < EVENTS_PER_READ:
-                    await is_set_within(changed.woken, LOOK_AGAIN_SECONDS)
-
     async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
         watchers = self._engine.watchers
         with watchers.watch_name(flow_name, name) as watch:
@@ -352,12 +301,6 @@ def require_id(connection: Connection, flow_name: str, name: str) -> str:
     if execution_id is None:
         raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
     return execution_id
-
-
-def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> tuple[bool, Sequence[Event]]:
-    over = not is_running(connection, execution_id)
-    events = list_events(connection, execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
-    return over, events
 
 
 def _require_same(row: ExecutionRow, input_text: str, qualifier: str | None) -> None:

@@ -1,7 +1,7 @@
 """Search in the history of an execution: events that match, in either order, with the paths of their steps."""
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -93,16 +93,16 @@ class HistorySearch:
         shown = zip(events, repeat(None) if placed is None else placed, strict=False)
         return Page([PlacedEvent(*each) for each in shown], None if following is None else str(following))
 
-    async def place(self, execution_id: str, events: Sequence[Event]) -> list[PlacedEvent]:
-        """The events of an execution with the paths of their steps; raises InvalidArgument if those take too much.
-
-        The first time the whole history is read, then what is new.
-        """
-        newest = events[-1].event_id if events else 0
+    async def check_paths(self, execution_id: str) -> None:
+        """Raises InvalidArgument if the paths of the execution's steps take too much; the first time all are read."""
         async with self._paths.use(execution_id) as paths:
-            if paths.last_event_id < max(newest, 1):
+            if not paths.last_event_id:
                 await self._engine.slow_reads.ask(
                     lambda connection: read_on(connection, execution_id, paths, self._engine.limits)
                 )
-            placed = paths.paths_of(event.event_id for event in events)
-        return [PlacedEvent(*each) for each in zip(events, placed, strict=True)]
+
+    def use_paths(self, execution_id: str) -> AbstractAsyncContextManager[EventPaths]:
+        """The paths of an execution's events as far as they have been read, for the length of a block, which may read
+        on.
+        """
+        return self._paths.use(execution_id)

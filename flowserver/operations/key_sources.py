@@ -1,6 +1,7 @@
 """Where the checks of requests find access keys, and remember nonces. `cli/keys.py` makes and disables keys."""
 
-from typing import Literal, Protocol
+from collections.abc import Coroutine
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import Connection
 
@@ -27,7 +28,7 @@ class Keys(Protocol):
         """Who may call, as far as the database knows."""
         ...
 
-    async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
+    def find(self, kind: KeyKind, value: str) -> Coroutine[Any, Any, AccessKey | None]:
         """The enabled key of that id, or of that digest of its token."""
         ...
 

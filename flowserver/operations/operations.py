@@ -15,6 +15,7 @@ from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.history_search import HistorySearch
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.key_sources import EngineKeys
+from flowserver.operations.live_histories import LiveHistories
 from flowserver.operations.monitoring import MonitoringOperations
 from flowserver.operations.nodes import NodeOperations
 from flowserver.operations.overview import OverviewOperations
@@ -46,6 +47,7 @@ class Operations:
     executions: ExecutionOperations
     redrives: RedriveOperations
     history_search: HistorySearch
+    live_histories: LiveHistories
     step_summaries: StepSummaryOperations
     current_steps: CurrentStepOperations
     schedules: ScheduleOperations
@@ -70,13 +72,15 @@ class Operations:
         """The operations on an engine. `is_wide`: the server listens beyond loopback. `lenient`: the server accepts
         definitions with unknown or empty attributes.
         """
+        search = HistorySearch(engine)
         return Operations(
             FlowOperations(engine, lenient=lenient),
             VersionOperations(engine),
             AliasOperations(engine),
             ExecutionOperations(engine),
             RedriveOperations(engine),
-            HistorySearch(engine),
+            search,
+            LiveHistories(engine, search),
             StepSummaryOperations(engine),
             CurrentStepOperations(engine),
             ScheduleOperations(engine),

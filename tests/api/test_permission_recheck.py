@@ -78,7 +78,7 @@ async def test_a_poll_without_a_key_ends_when_one_is_needed(
 async def test_a_stream_ends_with_its_key(
     live: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowserver.operations.executions.LOOK_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("flowserver.operations.live_histories.LOOK_AGAIN_SECONDS", 0.05)
     made = await closed(live, app)
     headers = {"Authorization": f"Bearer {made.token}"}
     async with live.stream("GET", "/v1/flows/f/executions/e/events/stream", headers=headers) as response:

@@ -67,6 +67,18 @@ def callback() -> str:
     )
 
 
+def callback_then_each() -> str:
+    """A step that waits until its token is reported, then one call for each of `$input.items`."""
+    call = f"{{type: task, name: call, resourceArn: '{FUNCTION}echo', outputMappings: [{{target: ok, source: true}}]}}"
+    return _flow(
+        f"{{type: task, name: suspended, pattern: waitForCallback, resourceArn: '{FUNCTION}token',"
+        " inputMappings: [{target: token, source: $context.task.token}]}",
+        "{type: foreach, name: each, inputMappings: [{target: items, source: $input.items}],"
+        f" iterationMapping: {{collection: $.items, item: item}}, steps: [{call}],"
+        " outputMappings: [{target: done, source: true}]}",
+    )
+
+
 def wait_until() -> str:
     """One wait step, until `$input.at`."""
     return _flow("{type: wait, name: until, timestamp: $.at}")

@@ -55,6 +55,8 @@ YARDSTICKS = (
     Yardstick("alone", "p99_ms", "p99, ms", peer=13.8, goal=7),
     Yardstick("command line", "p50_ms", "start --wait of one step, whole process, p50, ms", goal=250),
     Yardstick("command line", "process_cpu_ms_each", "processor time of that process, ms"),
+    Yardstick("streams live", "cpu_us_per_event_and_stream", "engine CPU an event and stream, µs", goal=15),
+    Yardstick("streams of the past", "cpu_us_per_event_and_stream", "engine CPU an event and stream, µs", goal=15),
     Yardstick("foreach", "seconds_ratio", "time for ten times the items, times", allowed=12),
     Yardstick("foreach", "cpu_ms_ratio", "engine CPU for ten times the items, times", allowed=12),
     Yardstick("foreach", "written_kib_ratio", "written for ten times the items, times", allowed=12),

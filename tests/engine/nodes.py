@@ -25,6 +25,7 @@ from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.sql.database import Database
 from tests.engine.called_functions import Functions
 from tests.support.clock import ManualClock
+from tests.support.following import follow
 
 TOKENS = TaskTokens(b"one key for all nodes of a test")
 PATIENCE_SECONDS = 60
@@ -152,7 +153,7 @@ class Node:
 
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""
-        async for event in self.operations.executions.follow(flow, name):
+        async for event in follow(self.operations, flow, name):
             if event.type is type and step in ("", event.step_name):
                 return event
         raise AssertionError(f"no {type} in the history of {flow}/{name}")

@@ -1,24 +1,29 @@
 """/v1/flows/{flow}/executions/{execution}/events: histories, in pages and live."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated
 
 from fastapi import Header, Query
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
+from sse_starlette.sse import SendTimeoutError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from flowserver.api.large_bodies import in_pieces
+from flowserver.api.middleware import STALLED_SECONDS, AnswerStalled
 from flowserver.api.rest.answers import page_answer
 from flowserver.api.rest.models.events import Event, EventPage, EventQuery, StreamQuery
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists, InvalidArgument
-from flowserver.base.json_values import dump_json
-from flowserver.machine.events import Event as HistoryEvent
+from flowserver.base.json_values import dump_json_bytes
+from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent
+from flowserver.operations.live_histories import Page
 from flowserver.store.executions.history_search import EventFilter
 
 router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
@@ -114,31 +119,45 @@ async def stream_events(
     request for an execution reads its whole history.
     """
     after = query.after if last_event_id is None else last_event_id
-    executions = operations.executions
-    row = await executions.describe(flow, execution)
-    rest = await executions.history(flow, execution, next_token=str(after + 1), limit=1)
-    if row.stopped_at is not None and not rest.items:
+    row = await operations.executions.describe(flow, execution)
+    histories = operations.live_histories
+    if row.stopped_at is not None and not await histories.has_events(row.execution_id, after_event_id=after):
         return Response(status_code=204)
-    place = partial(operations.history_search.place, row.execution_id) if query.paths else _without_paths
-    await place([])  # refused before the reply begins if its paths take too much
-    follow = partial(executions.follow_reads, flow, execution, after_event_id=after, check=request.state.check)
-    return EventSourceResponse(_messages(follow, place))
+    if query.paths:
+        await operations.history_search.check_paths(row.execution_id)  # refused before the reply begins
+    follow = partial(histories.follow, row.execution_id, after_event_id=after, with_paths=query.paths)
+    return EventStream(_messages(partial(follow, encode=_encode, check=request.state.check)))
 
 
-async def _without_paths(events: Sequence[HistoryEvent]) -> list[PlacedEvent]:
-    return [PlacedEvent(event) for event in events]
+class EventStream(EventSourceResponse):
+    """Server-sent events, in pieces of several each. A client that reads nothing for STALLED_SECONDS is cut off."""
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        super().__init__(pieces, send_timeout=STALLED_SECONDS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; raises AnswerStalled."""
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            raise AnswerStalled from None
 
 
-async def _messages(
-    follow: Callable[[], AsyncGenerator[Sequence[HistoryEvent], None]],
-    place: Callable[[Sequence[HistoryEvent]], Awaitable[list[PlacedEvent]]],
-) -> AsyncIterator[ServerSentEvent]:
+def _encode(events: Iterator[PlacedEvent]) -> list[bytes]:
+    return in_pieces(map(_message, events))
+
+
+def _message(placed: PlacedEvent) -> bytes:
+    yield_to_writer()
+    data = dump_json_bytes(Event.of_placed(placed).model_dump())
+    return b"id: %d\r\ndata: %b\r\n\r\n" % (placed.event.event_id, data)
+
+
+async def _messages(follow: Callable[[], AsyncGenerator[Page, None]]) -> AsyncIterator[bytes]:
     try:
-        async with aclosing(follow()) as reads:
-            async for events in reads:
-                for placed in await place(events):
-                    yield ServerSentEvent(
-                        dump_json(Event.of_placed(placed).model_dump()), id=str(placed.event.event_id)
-                    )
-    except (AccessDenied, FlowNotExists, ExecutionNotExists, InvalidArgument):
-        return  # deleted meanwhile, or the caller's key was; the reply has begun, so that it can only end
+        async with aclosing(follow()) as pages:
+            async for page in pages:
+                for piece in filter(None, page.pieces):
+                    yield piece
+    except (AccessDenied, InvalidArgument):
+        return  # the caller's key was deleted, or the paths take too much by now; the reply has begun, and can only end

@@ -121,6 +121,13 @@ class ExecutionLimits:
         "`step_paths_bytes_max`",
         error="none: every second one is dropped, and a request for an earlier event reads twice as many events",
     )
+    streamed_events_bytes_max: int = limit(
+        16_777_216,
+        unit="bytes",
+        reason="encoded events that one node keeps for the streams of executions that are followed, so that all "
+        "streams of an execution share them",
+        error="none: the least recently used are dropped, and a stream that is so far behind reads them for itself",
+    )
     cached_executions_bytes_max: int = limit(
         50_331_648,
         unit="bytes",

@@ -13,6 +13,7 @@ from flowserver.server import Application
 from flowserver.store.access_keys import insert_access_key
 from flowserver.store.sql.database import Database
 from tests.invokers.wire_server import WireServer
+from tests.support.following import follow
 
 PASS = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: w\n    duration: 3600\n"
@@ -67,7 +68,7 @@ async def put_callback_flow(client: httpx.AsyncClient, functions: WireServer) ->
 async def submitted_token(app: Application) -> str:
     """Wait until the step of execution `run` of flow `ask` waits for its report."""
     token = ""
-    async for event in app.state.operations.executions.follow("ask", "run"):
+    async for event in follow(app.state.operations, "ask", "run"):
         if event.type is EventType.STEP_STARTED:
             token = httpx.Response(200, text=event.detail).json()["input"]["token"]
         if event.type is EventType.TASK_SUBMITTED:

@@ -8,7 +8,11 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from sqlalchemy import update
+from starlette.types import Message
 
+from flowserver.api.large_bodies import PIECE_BYTES
+from flowserver.api.middleware import STALLED_SECONDS, AnswerStalled
+from flowserver.api.rest.events import EventStream
 from flowserver.server import Application
 from flowserver.store.schema.tables import executions
 from tests.api.rest.conftest import WAIT, put_callback_flow
@@ -114,6 +118,44 @@ async def test_a_stream_of_a_parked_execution_continues_with_it(
             seen.append(event["type"])
     assert seen[0] == "TaskSucceeded"
     assert seen[-1] == "ExecutionSucceeded"
+
+
+async def test_past_events_come_in_few_pieces(live: httpx.AsyncClient) -> None:
+    steps = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(150))
+    await live.put("/v1/flows/long", json={"definition": f"version: v1\ntype: flow\nsteps:\n{steps}"})
+    await live.post("/v1/flows/long/executions?wait=30", json={"name": "run"})
+    async with live.stream("GET", "/v1/flows/long/executions/run/events/stream") as response:
+        pieces = [piece async for piece in response.aiter_raw()]
+    events = b"".join(pieces).count(b"data: ")
+    assert events == 602
+    assert len(pieces) < events / 10
+    assert max(map(len, pieces)) < 2 * PIECE_BYTES
+
+
+async def test_a_client_that_does_not_read_is_cut_off() -> None:
+    has_ended = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"data: {}\r\n\r\n"
+        finally:
+            has_ended.set()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()  # the connection's buffer is full
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    stream = EventStream(pieces())
+    assert stream.send_timeout == STALLED_SECONDS
+    stream.send_timeout = 0.01
+    with pytest.raises(AnswerStalled):
+        await stream({"type": "http", "method": "GET"}, receive, send)
+    assert has_ended.is_set()
 
 
 async def test_a_stream_ends_with_its_flow(live: httpx.AsyncClient, running: None) -> None:

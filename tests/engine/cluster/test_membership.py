@@ -20,6 +20,7 @@ from tests.engine.called_functions import Functions
 from tests.engine.delivering import deliver
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
+from tests.support.following import follow
 from tests.support.postgres import CLEANING
 
 pytestmark = pytest.mark.slow
@@ -227,6 +228,24 @@ async def test_a_waiter_learns_at_once_of_an_end_on_another_node(
             await watching.wait()
         call.reply({})
         assert (await waiting).status is Status.SUCCEEDED
+
+
+async def test_a_reader_gets_the_events_of_another_node_at_once(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.operations.live_histories.LOOK_AGAIN_SECONDS", 3_600)
+    async with two_nodes(open_database, clock) as (one, two), asyncio.timeout(PATIENCE_SECONDS):
+        await offer(one, functions)
+        await one.start("f", "e")
+        call = await functions.next_call("shop/pay")
+        begun = len(await two.history("f", "e"))
+        seen = []
+        async for event in follow(two.operations, "f", "e"):
+            seen.append(event)
+            if len(seen) == begun:
+                call.reply({})
+        assert seen == await two.history("f", "e")
+        assert seen[-1].type == "ExecutionSucceeded"
 
 
 async def test_a_registration_takes_effect_on_all_nodes(

@@ -12,6 +12,7 @@ from flowserver.store.executions.committed_ends import End
 from flowserver.store.executions.shown_executions import ExecutionRow, find_execution
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
+from tests.support.following import follow
 
 ASK = "- {type: wait, name: w, duration: 60}"
 
@@ -124,7 +125,7 @@ async def test_a_history_is_followed_to_its_end(node: Node, ended_by: str) -> No
     await node.create_flow("f", ASK)
     await node.start("f", "e")
     seen: list[str] = []
-    async for event in node.operations.executions.follow("f", "e"):
+    async for event in follow(node.operations, "f", "e"):
         seen.append(event.type)
         if event.type == "StepStarted" and ended_by == "a stop":
             await node.operations.executions.stop("f", "e")

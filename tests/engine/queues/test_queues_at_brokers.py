@@ -16,6 +16,7 @@ from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queues.message_writes import NewQueueMessage
 from tests.engine.delivering import attempted, deliver, settled
 from tests.engine.nodes import running_node, take_for_dead
+from tests.support.following import follow
 from tests.support.nats_server import NatsServer
 
 SEND = """
@@ -34,7 +35,7 @@ def send(queue="orders", more="", rest=""):
 
 async def submitted(node, times):
     """The event of that type, once it has happened this many times."""
-    async for event in node.operations.executions.follow("f", "e"):
+    async for event in follow(node.operations, "f", "e"):
         times -= event.type is EventType.TASK_SUBMITTED
         if not times:
             return event

@@ -1,0 +1,284 @@
+"""Histories as they grow, each read and encoded once for all readers that follow it on this node.
+
+A *page* is the events after a place, as one read has found them. Histories only grow, so a page stays true, and all
+readers at its place get the same bytes. All readers of one execution share a `_Followed`. It hears of changes, reads
+what is new after the place where its readers wait, and only then wakes them: they find the page, and read nothing. A
+reader elsewhere finds a page that is kept, or reads, together with those at its place.
+
+What is known of the end of a history holds until the next change, which `_changes` counts: a read that began before it
+says nothing about the end any more, but its page is good. What is known makes a reader wait, but no reader ends before
+it has looked for itself, since a redrive may continue the history.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from operator import attrgetter
+from typing import Final
+
+from cachetools import LRUCache
+from sqlalchemy import Connection
+
+from flowserver.base.malloc_trim import give_back_memory
+from flowserver.concurrency.futures import shared
+from flowserver.concurrency.single_flight import SingleFlight
+from flowserver.concurrency.threads import run_aside
+from flowserver.concurrency.waiting import is_set_within
+from flowserver.engine.engine import Engine
+from flowserver.machine.event_paths import EventPaths
+from flowserver.operations.fold_cache import read_on
+from flowserver.operations.history_search import HistorySearch, PlacedEvent
+from flowserver.store.executions.history import list_events_page, time_of
+from flowserver.store.executions.lookups import is_running
+
+LOOK_AGAIN_SECONDS = 5.0
+"""How often a history is read without news of it, should another node's notice not be heard; and how often the
+permission of a waiting reader is checked."""
+
+PAGE_EVENTS: Final = 200
+PAGE_BYTES: Final = 262_144
+"""Of details; a page has one event at least."""
+
+PAUSE_SECONDS: Final = 0.02
+"""After news, how long further news of the same execution wait, so that a busy execution is read fifty times a second
+at most. News after a pause are read at once."""
+
+PAUSE_SECONDS_EACH: Final = 0.0001
+"""Added for each reader: to wake one and send it something takes a third of that."""
+
+PAGE_OVERHEAD_BYTES: Final = 500
+
+MANY_READERS: Final = 100
+"""After so many readers of one execution, memory is given back to the system."""
+
+GIVE_BACK_SECONDS: Final = 1.0
+
+Encode = Callable[[Iterator[PlacedEvent]], Sequence[bytes]]
+"""Encodes events, beside the event loop."""
+
+Check = Callable[[], Awaitable[object]]
+"""Raises if the reader may read no further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Encoded events in order."""
+
+    last_event_id: int
+    pieces: Sequence[bytes]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return sum(map(len, self.pieces)) + PAGE_OVERHEAD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is followed, and how it is shown."""
+
+    execution_id: str
+    with_paths: bool
+    encode: Encode
+
+
+class LiveHistories:
+    """Histories that are followed. Use it in the event loop."""
+
+    def __init__(self, engine: Engine, search: HistorySearch) -> None:
+        self._engine = engine
+        self._search = search
+        self._kept = _KeptPages(engine.limits.streamed_events_bytes_max)
+        self._followed: dict[_Kind, _Followed] = {}
+        self._is_giving_back = False
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the pages take that are kept: those of executions that are followed."""
+        return int(self._kept.currsize)
+
+    async def has_events(self, execution_id: str, *, after_event_id: int) -> bool:
+        """Whether the execution has events after that one."""
+        time = await self._engine.reader.ask(
+            lambda connection: time_of(connection, execution_id, after_event_id + 1), by_caller=True
+        )
+        return time is not None
+
+    async def follow(
+        self,
+        execution_id: str,
+        *,
+        after_event_id: int = 0,
+        with_paths: bool = False,
+        encode: Encode,
+        check: Check | None = None,
+    ) -> AsyncGenerator[Page, None]:
+        """Pages of events as they happen, from the one after `after_event_id` to the execution's last.
+
+        Ends early when the server stops. `check` is called before each page, at least every LOOK_AGAIN_SECONDS; what it
+        raises ends the pages. An execution that is deleted meanwhile has ended. Raises InvalidArgument if the paths
+        take too much.
+        """
+        kind = _Kind(execution_id, with_paths, encode)
+        followed = self._followed.get(kind)
+        if followed is None:
+            followed = self._followed[kind] = _Followed(self._engine, self._search, kind, self._kept)
+        followed.enter()
+        try:
+            while True:
+                if check is not None:
+                    await check()
+                page = self._kept.get((followed, after_event_id))
+                if page is None:
+                    is_stopping = self._engine.watchers.is_stopping
+                    if followed.has_nothing_after(after_event_id) and not followed.is_over and not is_stopping:
+                        await is_set_within(followed.news, LOOK_AGAIN_SECONDS)
+                        continue
+                    look = await followed.read(after_event_id)
+                    page = look.page
+                    if page is None and (look.is_over or is_stopping):
+                        return
+                if page is not None:
+                    after_event_id = page.last_event_id
+                    yield page
+        finally:
+            followed.readers -= 1
+            if not followed.readers:
+                del self._followed[kind]
+                followed.close()
+                self._give_back(followed.readers_most)
+
+    def _give_back(self, readers: int) -> None:
+        """Give memory back to the system after many readers, once their connections are closed."""
+        if readers >= MANY_READERS and not self._is_giving_back:
+            self._is_giving_back = True
+            asyncio.get_running_loop().call_later(GIVE_BACK_SECONDS, self._begin_to_give_back)
+
+    def _begin_to_give_back(self) -> None:
+        self._is_giving_back = False
+        self._giving_back = shared(run_aside(give_back_memory))  # asyncio itself keeps no task alive
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a read has found after a place."""
+
+    page: Page | None
+    is_last: bool
+    """Whether there was nothing after the page."""
+    is_over: bool
+
+
+class _Followed:
+    """An execution that some follow. It has a task while it is open."""
+
+    def __init__(self, engine: Engine, search: HistorySearch, kind: _Kind, kept: "_KeptPages") -> None:
+        self.readers = self.readers_most = 0
+        self.news = asyncio.Event()
+        """Set, and replaced, when there may be something new."""
+        self.is_over = False
+        """Whether the execution was over at the last look."""
+        self.places: set[int] = set()
+        """Where pages begin that are kept."""
+        self._engine, self._search, self._kind, self._kept = engine, search, kind, kept
+        self._changes = 0
+        self._end: int | None = None
+        """Nothing came after this event when the present number of changes was known; None if that is not known."""
+        self._reads: SingleFlight[int, _Look] = SingleFlight()
+        self._watching = ExitStack()
+        self._woken = self._watching.enter_context(engine.watchers.watch_changes(kind.execution_id)).woken
+        self._task = asyncio.create_task(self._watch(), name="followed history")
+
+    def enter(self) -> None:
+        """One more reader follows it."""
+        self.readers += 1
+        self.readers_most = max(self.readers, self.readers_most)
+
+    def close(self) -> None:
+        """No reader follows it any more."""
+        self._task.cancel()
+        self._watching.close()
+        self._kept.forget(self)
+
+    def has_nothing_after(self, place: int) -> bool:
+        """Whether it is known that there is no event after this one."""
+        return self._end is not None and place >= self._end
+
+    async def read(self, place: int) -> _Look:
+        """Look for the events after this one, together with others that ask for the same."""
+        return await self._reads.run(place, partial(self._read, place))
+
+    async def _watch(self) -> None:
+        while True:
+            await is_set_within(self._woken, LOOK_AGAIN_SECONDS)
+            self._woken.clear()
+            self._changes += 1
+            end, self._end = self._end, None
+            if end is not None:
+                with suppress(Exception):  # readers then read for themselves, and get the error
+                    await self.read(end)
+            self.news.set()
+            self.news = asyncio.Event()
+            await asyncio.sleep(PAUSE_SECONDS + PAUSE_SECONDS_EACH * self.readers)
+
+    async def _read(self, place: int) -> _Look:
+        changes = self._changes
+        kind = self._kind
+        async with AsyncExitStack() as stack:
+            paths = None
+            if kind.with_paths:
+                paths = await stack.enter_async_context(self._search.use_paths(kind.execution_id))
+            look = await self._engine.slow_reads.ask(partial(self._look, place=place, paths=paths))
+        if look.page is not None and self.readers:
+            self._kept.keep(self, place, look.page)
+        if changes == self._changes:
+            self.is_over = look.is_over
+            if look.is_last:
+                end = place if look.page is None else look.page.last_event_id
+                self._end = end if self._end is None else min(end, self._end)
+        return look
+
+    def _look(self, connection: Connection, *, place: int, paths: EventPaths | None) -> _Look:
+        """Look in a thread; it reads first whether the execution is over, so that nothing comes after its end."""
+        execution_id, limits = self._kind.execution_id, self._engine.limits
+        is_over = not is_running(connection, execution_id)
+        events, following = list_events_page(
+            connection, execution_id, from_event_id=place + 1, limit=PAGE_EVENTS, bytes_max=PAGE_BYTES
+        )
+        if not events:
+            return _Look(None, True, is_over)
+        placed: Iterator[str | None] = repeat(None)
+        if paths is not None:
+            if paths.last_event_id < events[-1].event_id:
+                read_on(connection, execution_id, paths, limits)
+            placed = iter(paths.paths_of(event.event_id for event in events))
+        pieces = self._kind.encode(map(PlacedEvent, events, placed))
+        return _Look(Page(events[-1].event_id, pieces), following is None, is_over)
+
+
+class _KeptPages(LRUCache[tuple[_Followed, int], Page]):
+    """The most recently used pages, by their places."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(bytes_max, getsizeof=attrgetter("size"))
+
+    def keep(self, followed: _Followed, place: int, page: Page) -> None:
+        """Keep a page, unless it is too large."""
+        if page.size <= self.maxsize:
+            self[followed, place] = page
+            followed.places.add(place)
+
+    def popitem(self) -> tuple[tuple[_Followed, int], Page]:
+        """Remove the page that was not used for the longest time."""
+        (followed, place), page = super().popitem()
+        followed.places.discard(place)
+        return (followed, place), page
+
+    def forget(self, followed: _Followed) -> None:
+        """Remove the pages of an execution that is followed no longer."""
+        for place in followed.places:
+            self.pop((followed, place), None)
+        followed.places.clear()

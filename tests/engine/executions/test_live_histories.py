@@ -1,0 +1,238 @@
+"""All readers of an execution get all of its events in order, and share the reads."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from flowserver.base.errors import AccessDenied, InvalidArgument
+from flowserver.base.limits import Limits
+from flowserver.machine.events import Event
+from flowserver.operations import live_histories
+from flowserver.operations.history_search import PlacedEvent
+from flowserver.operations.live_histories import Check, Page
+from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.store.executions.history import list_events_page
+from tests.engine.called_functions import Functions
+from tests.engine.nodes import PATIENCE_SECONDS, Node
+
+PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}\n"
+LONG = "".join(f"- {{type: pass, name: before{n}}}\n" for n in range(100)) + PAY
+LONG += "".join(f"- {{type: pass, name: after{n}}}\n" for n in range(20))
+
+Read = tuple[int, int]
+"""After which event, and how many were found."""
+
+
+@pytest.fixture(autouse=True)
+def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only news wake readers."""
+    monkeypatch.setattr(live_histories, "LOOK_AGAIN_SECONDS", 10 * PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Read]:
+    made: list[Read] = []
+
+    def counted(connection: Connection, execution_id: str, *, from_event_id: int, **bounds: int) -> object:
+        found, following = list_events_page(connection, execution_id, from_event_id=from_event_id, **bounds)
+        made.append((from_event_id - 1, len(found)))
+        return found, following
+
+    monkeypatch.setattr(live_histories, "list_events_page", counted)
+    return made
+
+
+class Encoder:
+    """Encodes events as their JSON, and counts how often it encodes each."""
+
+    def __init__(self) -> None:
+        self.encoded: Counter[int] = Counter()
+
+    def __call__(self, events: Iterator[PlacedEvent]) -> list[bytes]:
+        return [self._encode(placed) for placed in events]
+
+    def _encode(self, placed: PlacedEvent) -> bytes:
+        self.encoded[placed.event.event_id] += 1
+        return msgspec.json.encode(placed.event)
+
+
+class Follower:
+    """A reader of execution `e` of flow `f`; `pages` may be read by hand, or all by `rest`."""
+
+    def __init__(self, node: Node, encode: Encoder, after: int = 0, check: Check | None = None) -> None:
+        self.seen: list[Event] = []
+        self._node, self._encode, self._after, self._check = node, encode, after, check
+        self.pages: AsyncIterator[Page] = self._follow()
+
+    async def _follow(self) -> AsyncIterator[Page]:
+        row = await self._node.operations.executions.describe("f", "e")
+        async for page in self._node.operations.live_histories.follow(
+            row.execution_id, after_event_id=self._after, encode=self._encode, check=self._check
+        ):
+            self.seen += [msgspec.json.decode(piece, type=Event) for piece in page.pieces]
+            assert self.seen[-1].event_id == page.last_event_id
+            yield page
+
+    async def until(self, event_id: int) -> None:
+        """Read up to this event."""
+        while not self.seen or self.seen[-1].event_id < event_id:
+            await anext(self.pages)
+
+    async def rest(self) -> list[Event]:
+        """Read to the end; returns all."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            async for _ in self.pages:
+                pass
+        return self.seen
+
+
+@pytest.fixture
+async def long(node: Node, functions: Functions) -> int:
+    """Execution `e` of `LONG` waits for its function; returns its last event."""
+    await node.register(functions, "shop/pay")
+    await node.create_flow("f", LONG)
+    await node.start("f", "e")
+    await functions.next_call("shop/pay")
+    return len(await node.history("f", "e"))
+
+
+async def test_each_event_is_read_and_encoded_once_for_all(
+    node: Node, functions: Functions, long: int, reads: list[Read]
+) -> None:
+    encoder = Encoder()
+    many = [asyncio.create_task(Follower(node, encoder).rest()) for _ in range(30)]
+    one = Follower(node, encoder)
+    await one.until(long)
+    functions.calls[0].reply()
+    await one.rest()
+    histories = await asyncio.gather(*many)
+    assert all(history == one.seen for history in histories)
+    assert one.seen == await node.history("f", "e")
+    assert encoder.encoded == dict.fromkeys(range(1, len(one.seen) + 1), 1)
+    found = [read for read in reads if read[1]]
+    assert [sum(read[1] for read in found), len(set(found))] == [len(one.seen), len(found)]
+    assert len(reads) <= len(found) + 5, "reads that found nothing"
+
+
+async def test_a_reader_that_is_behind_or_late_gets_all(node: Node, functions: Functions, long: int) -> None:
+    encoder = Encoder()
+    quick, slow = Follower(node, encoder), Follower(node, encoder)
+    await quick.until(long)
+    await anext(slow.pages)
+    late = Follower(node, encoder, after=17)
+    functions.calls[0].reply()
+    history = await quick.rest()
+    assert await slow.rest() == history
+    assert await late.rest() == history[17:]
+    assert encoder.encoded.total() <= 2 * len(history), "the late one begins at another place"
+
+
+@pytest.mark.parametrize("limits", [Limits(streamed_events_bytes_max=30_000), Limits(streamed_events_bytes_max=1)])
+async def test_what_is_kept_is_bounded_and_goes_with_the_last_reader(
+    node: Node, functions: Functions, long: int, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_histories, "PAGE_EVENTS", 20)
+    kept, encoder = node.operations.live_histories, Encoder()
+    slow, quick = Follower(node, encoder), Follower(node, encoder)
+    await anext(slow.pages)
+    functions.calls[0].reply()
+    async for _ in quick.pages:
+        assert kept.kept_bytes <= limits.streamed_events_bytes_max
+    assert quick.seen == await node.history("f", "e")
+    assert await slow.rest() == quick.seen, "its pages were dropped, so it reads for itself"
+    assert encoder.encoded[len(quick.seen) // 2] == 2
+    assert kept.kept_bytes == 0
+    assert not node.engine.watchers._for_changes
+
+
+async def test_a_page_is_bounded_in_bytes(node: Node, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_histories, "PAGE_BYTES", 100)
+    follower = Follower(node, Encoder())
+    page = await anext(follower.pages)
+    assert page.last_event_id < 10
+    await follower.until(30)
+    assert [event.event_id for event in follower.seen] == list(range(1, len(follower.seen) + 1))
+
+
+async def test_readers_that_have_not_read_the_end_go_on_with_a_redrive(node: Node, functions: Functions) -> None:
+    await node.register(functions, "shop/pay")
+    await node.create_flow("f", PAY)
+    await node.start("f", "e")
+    encoder = Encoder()
+    slow, quick = Follower(node, encoder), Follower(node, encoder)
+    await anext(slow.pages)
+    (await functions.next_call("shop/pay")).fail("E1")
+    failed = await quick.rest()
+    assert failed[-1].type == "ExecutionFailed"
+    await node.operations.redrives.redrive("f", "e", RedriveWish())
+    again = Follower(node, encoder, after=failed[-1].event_id)
+    await anext(again.pages)
+    (await functions.next_call("shop/pay")).reply()
+    history = await slow.rest()
+    assert history == await node.history("f", "e")
+    assert history[-1].type == "ExecutionSucceeded"
+    assert await again.rest() == history[len(failed) :]
+
+
+async def test_a_place_beyond_the_end_does_not_confuse_others(node: Node, functions: Functions, long: int) -> None:
+    encoder = Encoder()
+    beyond = Follower(node, encoder, after=10**6)
+    waiting = asyncio.create_task(beyond.rest())
+    follower = Follower(node, encoder)
+    await follower.until(long)
+    functions.calls[0].reply()
+    assert await follower.rest() == await node.history("f", "e")
+    assert await waiting == []
+
+
+async def test_a_reader_without_permission_ends_alone(node: Node, functions: Functions, long: int) -> None:
+    is_allowed = True
+
+    async def check() -> None:
+        if not is_allowed:
+            raise AccessDenied("its key was disabled")
+
+    refused, other = Follower(node, Encoder(), check=check), Follower(node, Encoder())
+    for each in (refused, other):
+        await each.until(long)
+    is_allowed = False
+    functions.calls[0].reply()
+    with pytest.raises(AccessDenied):
+        await refused.rest()
+    assert await other.rest() == await node.history("f", "e")
+
+
+async def test_readers_get_the_databases_error_and_may_come_again(node: Node, functions: Functions, long: int) -> None:
+    encoder = Encoder()
+    followers = [Follower(node, encoder) for _ in range(2)]
+    for each in followers:
+        await each.until(long)
+    node.database.unreadable = True
+    functions.calls[0].reply()
+    for each in followers:
+        with pytest.raises(OperationalError):
+            await each.rest()
+    node.database.unreadable = False
+    again = Follower(node, encoder, after=long)
+    assert followers[0].seen + await again.rest() == await node.history("f", "e")
+
+
+async def test_readers_are_released_when_the_server_stops(node: Node, long: int) -> None:
+    waiting, late = Follower(node, Encoder()), Follower(node, Encoder())
+    await waiting.until(long)
+    rest = asyncio.create_task(waiting.rest())
+    await anext(late.pages)
+    node.engine.watchers.stop()
+    assert len(await rest) == len(await late.rest()) == long
+
+
+@pytest.mark.parametrize("limits", [Limits(step_paths_bytes_max=1_000)])
+async def test_paths_that_take_too_much_are_refused(node: Node, long: int, limits: Limits) -> None:
+    row = await node.operations.executions.describe("f", "e")
+    with pytest.raises(InvalidArgument, match="step_paths_bytes_max"):
+        await node.operations.history_search.check_paths(row.execution_id)
