@@ -1,12 +1,17 @@
-"""The project as users get it: a bare checkout with `make run`, and a wheel installed alone."""
+"""The project as users get it: a bare checkout with `make run`, and a wheel installed alone.
+
+The packages of requirements.txt are copied, not installed anew: `make test` in a fresh clone has installed them so.
+"""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import httpx
@@ -22,9 +27,33 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def bare_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project's files without build results, except for an existing environment."""
-    folder = tmp_path_factory.mktemp("bare") / "checkout"
-    return Path(shutil.copytree(ROOT, folder, ignore=LEFT_BEHIND))
+    """The project's files without build results, but with an environment that has the packages of requirements.txt."""
+    folder = Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("bare") / "checkout", ignore=LEFT_BEHIND))
+    make_environment(folder / ".venv")
+    (libraries,) = (folder / ".venv").glob("lib/python3*/site-packages")
+    for name in ["pip", *re.findall(r"(?m)^([\w.-]+)==", (folder / "requirements.txt").read_text())]:
+        copy_package(name, libraries)
+    (folder / ".venv" / ".runtime").touch()  # says to make that they are installed
+    return folder
+
+
+def make_environment(folder: Path) -> None:
+    """An environment without packages."""
+    command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
+    subprocess.run(command, check=True, env=bare_environment())
+
+
+def copy_package(name: str, libraries: Path) -> None:
+    """Copy an installed package, if this platform has it; its programs are left out."""
+    try:
+        package = distribution(name)
+    except PackageNotFoundError:
+        return
+    for file in package.files or ():
+        if ".." not in file.parts:
+            target = libraries / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(package.locate_file(file), target)
 
 
 def bare_environment() -> dict[str, str]:
@@ -80,13 +109,13 @@ def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path
     subprocess.run(["make", "install"], **run)
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")], **run)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "clean")], **run)
+    make_environment(tmp_path / "clean")
     (libraries,) = (bare_checkout / ".venv").glob("lib/python3*/site-packages")
     (own,) = (tmp_path / "clean").glob("lib/python3*/site-packages")
     (own / "libraries.pth").write_text(
         f"{libraries}\n"
     )  # links in that folder, such as the one to the sources, are not followed
-    install = [str(tmp_path / "clean" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    install = [sys.executable, "-m", "pip", "--python", str(tmp_path / "clean"), "install", "--quiet"]
     subprocess.run([*install, "--ignore-installed", "--no-deps", "--no-index", str(wheel)], **run)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

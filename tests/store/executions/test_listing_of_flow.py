@@ -169,16 +169,21 @@ def expected(rows: list[dict[str, object]], wanted: ExecutionFilter) -> list[str
     return [str(row["name"]) for row in ordered if fits(row)]
 
 
-@pytest.mark.parametrize(("looked_at", "few"), [(25_000, 2_000), (25_000, 1), (20, 10), (1, 1)])
+@pytest.mark.parametrize(
+    ("looked_at", "few", "tried"), [(25_000, 2_000, 339), (25_000, 1, 120), (20, 10, 120), (1, 1, 20)]
+)
 def test_any_filter_finds_all_matches(
-    many: tuple[Database, list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch, looked_at: int, few: int
+    many: tuple[Database, list[dict[str, object]]],
+    monkeypatch: pytest.MonkeyPatch,
+    looked_at: int,
+    few: int,
+    tried: int,
 ) -> None:
     """The bounds are so low that pages end early, and each page continues where the one before ended."""
     database, rows = many
     monkeypatch.setattr(listing_of_flow, "SCANNED_MAX", looked_at)
     monkeypatch.setattr(listing_of_flow, "NAMES_MAX", few)
-    chosen = list(filters())
-    for wanted in chosen if looked_at > 1 else random.Random(looked_at).sample(chosen, 20):
+    for wanted in random.Random(looked_at + few).sample(list(filters()), tried):
         found = pages(database, wanted, size=40)
         assert [name for page in found for name in page] == expected(rows, wanted), wanted
         assert all(found[:-1]) or looked_at < 25_000
