@@ -34,7 +34,8 @@ async def executions_list(stage: Stage, scale: Scale) -> Rows:
     stage.servers[0].kill()
     _fill(stage.database_url, count)
     await stage.kill_and_restart()
-    return {f"executions-list {kind}": await _ask(stage, kind, path) for kind, path in _kinds(count).items()}
+    asked = scale(ASKED, least=3)
+    return {f"executions-list {kind}": await _ask(stage, kind, path, asked) for kind, path in _kinds(count).items()}
 
 
 def _fill(url: str, count: int) -> None:
@@ -88,7 +89,7 @@ def _kinds(count: int) -> dict[str, Callable[[random.Random], str]]:
     }
 
 
-async def _ask(stage: Stage, kind: str, query: Callable[[random.Random], str]) -> Figures:
+async def _ask(stage: Stage, kind: str, query: Callable[[random.Random], str], asked: int) -> Figures:
     chance = random.Random(kind)
 
     async def ask(_: int) -> None:
@@ -97,5 +98,5 @@ async def _ask(stage: Stage, kind: str, query: Callable[[random.Random], str]) -
 
     await ask(0)  # which compiles the statements
     before = stage.read()
-    seconds = await run_in_flight(range(ASKED), 1, ask)
-    return finish(stage, latency_figures(seconds) | cost_figures(before, stage.read(), ASKED))
+    seconds = await run_in_flight(range(asked), 1, ask)
+    return finish(stage, latency_figures(seconds) | cost_figures(before, stage.read(), asked))

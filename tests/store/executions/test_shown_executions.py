@@ -10,21 +10,7 @@ from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.executions.lookups import count_running, find_names
 from flowserver.store.executions.shown_executions import find_execution
 from flowserver.store.sql.database import Database
-from tests.store.rows import end, event, keep_flow, new_execution, save_new
-
-
-@pytest.fixture
-def listed(database: Database) -> Database:
-    """Seven running or failed executions, and one of another flow."""
-    starts = {"a": 10, "B": 30, "b": 30, "_": 30, "z": 20, "ab": 40, "a_b": 5}
-    with database.write() as connection:
-        for name, started_at in starts.items():
-            stored = new_execution(f"id-{name}", name=name, started_at=started_at)
-            save_new(connection, end(stored, Status.FAILED) if name in ("a", "b") else stored)
-        save_new(connection, new_execution("other", "flow-g", name="b"))
-        for flow in "fg":
-            keep_flow(connection, flow)
-    return database
+from tests.store.rows import event, keep_flow, new_execution, save_new
 
 
 def test_an_execution_is_found_by_its_flow_and_name(listed: Database) -> None:
