@@ -23,7 +23,7 @@ export default function Flows({ query }) {
   const [started, setStarted] = useState(/** @type {any} */ (null));
   const [cursor, setCursor] = useState(/** @type {any} */ (null));
   useKeys("Flows", [
-    { keys: "n", label: "New flow", run: () => (may("flows.create") ? go("/flows/new") : false) },
+    { keys: "n", label: "New flow", run: () => (may("flows.write") ? go("/flows/new") : false) },
     { keys: "s", label: "Start the flow of the row", run: () => (cursor && may("executions.start") ? setStarted(cursor) : false) },
   ]);
   const columns = useMemo(() => columnsOf(setStarted), []);
@@ -32,7 +32,7 @@ export default function Flows({ query }) {
     <search class="filters"><div class="fields">
       <${TextFilter} onChange=${(/** @type {string} */ text) => setQuery({ prefix: text })} name="prefix" label="Name begins with" value=${query.prefix ?? ""} pattern="[A-Za-z0-9_\\-]*" />
       <span class="grow"></span>
-      ${may("flows.create") && html`<${Link} class="button primary" to="/flows/new"><${Icon} name="plus" size=${16} />New flow<//>`}
+      ${may("flows.write") && html`<${Link} class="button primary" to="/flows/new"><${Icon} name="plus" size=${16} />New flow<//>`}
     </div></search>
     <div class="panel list-panel grow">
       <${Problem} error=${list.error} onRetry=${list.reload} />

@@ -48,8 +48,10 @@ export function Diff({ left, right, leftTitle, rightTitle, language = "yaml" }) 
   return html`<div class="diff ${isWide ? "wide" : ""}">
     <div class="diff-titles">
       <span class="removed cut" title=${leftTitle}>− ${leftTitle}</span>
-      <span class="added cut" title=${rightTitle}>+ ${rightTitle}</span>
-      <span class="muted" role="status">${changes === null ? "" : changes === 1 ? "1 change" : `${changes} changes`}</span>
+      <span class="right">
+        <span class="added cut" title=${rightTitle}>+ ${rightTitle}</span>
+        <span class="muted" role="status">${changes === null ? "" : changes === 1 ? "1 change" : `${changes} changes`}</span>
+      </span>
     </div>
     <div class="diff-host" ref=${host}></div>
   </div>`;

@@ -1,6 +1,6 @@
 /** An editor of definitions and JSON, or a reader of them. The library behind it is loaded when it is shown first. */
 import { stylesheet } from "../css.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 
 stylesheet(new URL("./editor.css", import.meta.url));
 
@@ -56,8 +56,8 @@ export function Editor(props) {
     };
   }, [language, label]);
 
-  useEffect(() => {
-    if (view) view.text = text;
+  useLayoutEffect(() => {
+    if (view) view.text = text; // at once: after the next key it would undo that
   }, [view, text]);
   useEffect(() => view?.lock(readOnly), [view, readOnly]);
   useEffect(() => view?.show(findings ?? []), [view, findings]);

@@ -22,7 +22,8 @@ export function useCheck(text) {
     setCheck((before) => (before.isChecking ? before : { ...before, isChecking: true }));
     const timer = setTimeout(async () => {
       try {
-        const [report, graph] = await Promise.all([reportOf(text, request.signal), graphOf(text, request.signal)]);
+        const report = await ask("v1/definitions/validate", text, request.signal);
+        const graph = report.valid ? await ask("v1/definitions/graph", text, request.signal) : null;
         if (request.signal.aborted) return;
         setCheck((before) => ({
           findings: report.diagnostics,
@@ -43,18 +44,8 @@ export function useCheck(text) {
   return check;
 }
 
-/** @param {string} text @param {AbortSignal} signal @returns {Promise<{valid: boolean, diagnostics: Finding[]}>} */
-const reportOf = (text, signal) => api("v1/definitions/validate", { method: "POST", body: { definition: text }, signal });
-
-/** The graph; null for a text with errors. @param {string} text @param {AbortSignal} signal */
-async function graphOf(text, signal) {
-  try {
-    return await api("v1/definitions/graph", { method: "POST", body: { definition: text }, signal });
-  } catch (error) {
-    if (error instanceof Error && "status" in error && error.status === 400) return null;
-    throw error;
-  }
-}
+/** @param {string} path @param {string} text @param {AbortSignal} signal @returns {Promise<any>} */
+const ask = (path, text, signal) => api(path, { method: "POST", body: { definition: text }, signal });
 
 /** Names of functions, flows, queues and topics that are offered for `resourceArn`: the first of each. */
 const OFFERED_MAX = 200;

@@ -18,7 +18,7 @@ export function Desk({ flow, saved, onSaved }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const [notice, setNotice] = useState(/** @type {any} */ (""));
   const isUnsaved = text !== saved.text;
-  const mayUpdate = may("flows.update");
+  const mayUpdate = may("flows.write");
 
   /** @param {Saved} from what the text replaces @returns {Promise<Saved>} */
   const saveOver = async (from) => {

@@ -8,13 +8,13 @@ import { html, useEffect, useState } from "../../vendor/preact.js";
  * @param {{isUnsaved: boolean}} props
  */
 export function UnsavedGuard({ isUnsaved }) {
-  const [leave, setLeave] = useState(/** @type {(() => void) | null} */ (null));
+  const [leave, setLeave] = useState(/** @type {{now: () => void} | null} */ (null));
   useEffect(() => {
     if (!isUnsaved) return;
     const warn = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     addEventListener("beforeunload", warn);
-    const end = guardLeaving((asked) => {
-      setLeave(() => asked);
+    const end = guardLeaving((now) => {
+      setLeave({ now });
       return false;
     });
     return () => {
@@ -23,7 +23,7 @@ export function UnsavedGuard({ isUnsaved }) {
     };
   }, [isUnsaved]);
   if (!leave) return null;
-  return html`<${Confirm} title="Leave without saving?" action="Leave, discard changes" danger onConfirm=${leave} onClose=${() => setLeave(null)}>
+  return html`<${Confirm} title="Leave without saving?" action="Leave, discard changes" danger onConfirm=${leave.now} onClose=${() => setLeave(null)}>
     <p>Your changes of this definition are not saved.</p>
   <//>`;
 }

@@ -52,7 +52,7 @@ export function NewDesk() {
       <label class="row">Begin with <select value=${template.name} onChange=${choose} title=${template.about}>
         ${TEMPLATES.map((each) => html`<option key=${each.name} value=${each.name}>${each.title}</option>`)}
       </select></label>`}
-    actions=${html`<button type="button" class="primary" disabled=${!may("flows.create")} onClick=${create} title="Ctrl S" aria-keyshortcuts="Control+S">Create</button>`}>
+    actions=${html`<button type="button" class="primary" disabled=${!may("flows.write")} onClick=${create} title="Ctrl S" aria-keyshortcuts="Control+S">Create</button>`}>
     ${wanted &&
     html`<${Confirm} title="Replace your text?" action="Replace" danger onConfirm=${() => begin(wanted)} onClose=${() => setWanted(null)}>
       <p>What you have written is replaced by "${wanted.title}": ${wanted.about}</p>

@@ -57,8 +57,7 @@ const isStep = (kinds, level) => level.key === "steps" && kinds[0] !== null;
 function names(place, kind, kinds, language) {
   const level = place.levels[place.levels.length - 1];
   const holder = kinds[kinds.length - 2]?.attributes.find((attribute) => attribute.name === level.key);
-  const isListed = holder?.shapes.includes("a list") && !level.isEntry;
-  if (isListed) return entryOf(holder, language);
+  if (holder?.shapes.includes("a list") && !level.isEntry) return entryOf(holder, language);
   if (!kind) {
     return place.levels.length > 1 && !level.fields.has("type")
       ? [{ label: "type", detail: "required", info: "The kind of step.", type: "property", apply: "type: ", boost: 9 }, ...steps(language)]

@@ -81,6 +81,7 @@ const differences = EditorView.theme({
     border: "solid var(--line)",
     borderWidth: "1px 0",
   },
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: "'⋯'" },
 });
 
 const colours = HighlightStyle.define([
