@@ -348,9 +348,12 @@ def change_invocation(name: str, invocation_id: str, action: str) -> Conversatio
 # Tasks
 
 
-def tasks(flow: str | None = None, *, older_than_seconds: int | None = None) -> Listing[Task]:
+def tasks(
+    flow: str | None = None, *, execution: str | None = None, older_than_seconds: int | None = None
+) -> Listing[Task]:
     """Tasks that wait for a report, those of the oldest executions first."""
-    return Listing(path_of("tasks"), "tasks", Task, {"flow": flow, "olderThanSeconds": older_than_seconds})
+    query = {"flow": flow, "execution": execution, "olderThanSeconds": older_than_seconds}
+    return Listing(path_of("tasks"), "tasks", Task, query)
 
 
 def succeed_task(token: str, output: Any = None) -> Conversation[Nothing]:

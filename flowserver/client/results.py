@@ -239,6 +239,7 @@ class Task(Result, frozen=True):
     execution_name: str
     task_token: str
     step_name: str = ""
+    entered_event_id: int = 0
     entered_time: str = ""
     due_time: str | None = None
 

@@ -8,6 +8,7 @@ from flowserver.base.json_parameters import parse_input
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
+from flowserver.operations.executions import require_id
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.text_rules import check_cause, check_error
@@ -30,19 +31,34 @@ class TaskOperations:
         self._engine = engine
 
     async def list_waiting(
-        self, flow: str | None, *, older_than_seconds: int, next_token: str | None, limit: int | None
+        self,
+        flow: str | None,
+        *,
+        execution: str | None = None,
+        older_than_seconds: int,
+        next_token: str | None,
+        limit: int | None,
     ) -> Page[ShownTask]:
-        """Tasks that have waited for so long at least, the oldest executions first; of one flow or of all.
+        """Tasks that have waited for so long at least, the oldest executions first; of one flow, or one execution of
+        it, or of all.
 
-        A page may be short, or even empty, and have a next one. Raises InvalidArgument and FlowNotExists.
+        A page may be short, or even empty, and have a next one. Raises InvalidArgument, FlowNotExists and
+        ExecutionNotExists.
         """
+        if execution is not None and flow is None:
+            raise InvalidArgument("the name of an execution needs that of its flow")
         engine = self._engine
         size = check_limit(limit, engine.limits.page_max)
         after = scope_key_of(next_token)
         if flow is not None and await engine.reader.ask(partial(find_flow, name=flow)) is None:
             raise FlowNotExists(f"flow {flow} does not exist")
+        execution_id = None
+        if flow is not None and execution is not None:
+            execution_id = await engine.reader.ask(partial(require_id, flow_name=flow, name=execution))
         before = engine.clock.now_ms() - 1000 * older_than_seconds if older_than_seconds else None
-        page = await engine.slow_reads.ask(lambda c: list_waiting_tasks(c, flow, before, after, size))
+        page = await engine.slow_reads.ask(
+            lambda c: list_waiting_tasks(c, flow, before, after, size, execution_id=execution_id)
+        )
         shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
         return Page(shown, None if page.last is None else scope_token_of(page.last))
 

@@ -13,6 +13,7 @@ from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskQuery, T
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
+    ExecutionNotExists,
     FlowNotExists,
     MissingParameter,
     TaskAlreadyCompleted,
@@ -26,7 +27,9 @@ router = rest_router("/tasks", "tasks")
 REPORT_PROBLEMS = problems(MissingParameter, TaskAlreadyCompleted, TaskInvalidState, UnsupportedMediaType)
 
 
-@router.get("", summary="List waiting tasks", response_model=TaskPage, responses=problems(FlowNotExists))
+@router.get(
+    "", summary="List waiting tasks", response_model=TaskPage, responses=problems(FlowNotExists, ExecutionNotExists)
+)
 async def list_tasks(operations: Ops, query: Annotated[TaskQuery, Query()]) -> Response:
     """Tasks that wait for a report with their token, those of the oldest executions first.
 
@@ -34,7 +37,11 @@ async def list_tasks(operations: Ops, query: Annotated[TaskQuery, Query()]) -> R
     `nextToken` is null.
     """
     page = await operations.tasks.list_waiting(
-        query.flow, older_than_seconds=query.older_than_seconds, next_token=query.next_token, limit=query.limit
+        query.flow,
+        execution=query.execution,
+        older_than_seconds=query.older_than_seconds,
+        next_token=query.next_token,
+        limit=query.limit,
     )
     return await page_answer(operations, page, "tasks", WaitingTask.of)
 

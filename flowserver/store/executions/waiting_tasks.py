@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, tuple_
+from sqlalchemy import Connection, and_, bindparam, select, tuple_
 
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions.history import scan_history
@@ -60,11 +60,21 @@ class WaitingPage:
 
 
 def list_waiting_tasks(
-    connection: Connection, flow_name: str | None, entered_before: int | None, after: ScopeKey, limit: int
+    connection: Connection,
+    flow_name: str | None,
+    entered_before: int | None,
+    after: ScopeKey,
+    limit: int,
+    *,
+    execution_id: str | None = None,
 ) -> WaitingPage:
-    """Tasks of running executions after that key; of one flow, entered before an instant (ms), if these are given."""
+    """Tasks of running executions after that key; of one flow or execution, entered before an instant (ms), if these
+    are given.
+    """
     key = tuple_(scopes.c.execution_id, scopes.c.scope_id)
     begun = key > tuple_(*after)
+    if execution_id is not None:
+        begun = and_(begun, scopes.c.execution_id == execution_id)
     ordered = select(scopes.c.execution_id, scopes.c.scope_id).where(begun).order_by(*key.clauses)
     end = connection.execute(ordered.offset(SCANNED_MAX - 1).limit(1)).one_or_none()
     last = None if end is None else ScopeKey(*end)

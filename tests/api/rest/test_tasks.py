@@ -82,6 +82,14 @@ async def test_waiting_tasks_are_listed_until_they_are_reported(client: httpx.As
     assert (task["flowName"], task["executionName"], task["stepName"]) == ("ask", "run", "ask")
     assert task["taskToken"] == waiting
     assert (await client.get("/v1/tasks?flow=ask")).json()["tasks"] == [task]
+    assert (await client.get("/v1/tasks?flow=ask&execution=run")).json()["tasks"] == [task]
+    entered = (await client.get("/v1/flows/ask/executions/run/events?type=StepEntered")).json()["events"]
+    assert [event["eventId"] for event in entered] == [task["enteredEventId"]]
+    await client.post("/v1/flows/ask/executions", json={"name": "other"})
+    assert (await client.get("/v1/tasks?flow=ask&execution=run")).json() == {"tasks": [task], "nextToken": None}
+    assert_problem(await client.get("/v1/tasks?flow=ask&execution=none"), 404, "ExecutionNotExists")
+    assert_problem(await client.get("/v1/tasks?execution=run"), 400, "InvalidArgument")
+    await client.post("/v1/flows/ask/executions/other/stop")
     assert (await client.get("/v1/tasks?olderThanSeconds=86400")).json() == {"tasks": [], "nextToken": None}
     assert_problem(await client.get("/v1/tasks?flow=none"), 404, "FlowNotExists")
     for token in ("x", "1", "9999999999:e", ":e"):

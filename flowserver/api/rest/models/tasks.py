@@ -6,6 +6,7 @@ from pydantic import Field
 
 from flowserver.api.rest.models.executions import Cause, Document, ErrorName
 from flowserver.api.rest.models.shared_types import (
+    EXECUTION_PATTERN,
     Instant,
     Name,
     NextToken,
@@ -22,6 +23,7 @@ _WAITING = {
     "flowName": "order",
     "executionName": "order-4711",
     "stepName": "approve",
+    "enteredEventId": 2,
     "enteredTime": "2026-01-02T03:04:05.678Z",
     "dueTime": "2026-01-03T03:04:05.678Z",
     "taskToken": _TOKEN,
@@ -65,6 +67,10 @@ class TaskQuery(PageQuery):
     """Which tasks; all conditions must hold."""
 
     flow: Annotated[Name | None, Field(description="Only tasks of this flow's executions.")] = None
+    execution: Annotated[
+        str | None,
+        Field(pattern=EXECUTION_PATTERN, description="Only tasks of this execution of `flow`."),
+    ] = None
     older_than_seconds: Annotated[
         int, Field(ge=0, le=OLDER_THAN_SECONDS_MAX, description="Only tasks that have waited for so long at least.")
     ] = 0
@@ -78,6 +84,7 @@ class WaitingTask(Resource):
     flow_name: str
     execution_name: str
     step_name: Annotated[str, Field(description="Empty if the history is damaged.")]
+    entered_event_id: Annotated[int, Field(description="The event by which the execution entered the step.")]
     entered_time: Instant
     due_time: Annotated[Instant | None, Field(description="When the attempt times out; null if it never does.")]
     task_token: TaskToken
@@ -90,6 +97,7 @@ class WaitingTask(Resource):
             flow_name=task.flow_name,
             execution_name=task.execution_name,
             step_name=task.step_name,
+            entered_event_id=task.entered_event_id,
             entered_time=format_instant(task.entered_at),
             due_time=None if task.due_at is None else format_instant(task.due_at),
             task_token=shown.token,

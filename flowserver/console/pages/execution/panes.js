@@ -1,5 +1,7 @@
 /** Graph, timeline and scrubber as the page uses them. */
 import { html } from "../../vendor/preact.js";
+import { Graph } from "../../parts/graph.js";
+import { go, href, path } from "../../routes.js";
 import { Empty, Loading, Problem, Status, Time, Took } from "../../parts/basics.js";
 
 /** @typedef {import("./run.js").Run} Run */
@@ -11,11 +13,9 @@ import { Empty, Loading, Problem, Status, Time, Took } from "../../parts/basics.
 export function GraphPane({ graph, states, selected, onSelect }) {
   if (graph.error) return html`<${Problem} error=${graph.error} />`;
   if (!graph.data) return html`<${Loading} />`;
-  return html`<ul class="pane-scroll steps">${graph.data.nodes.map((/** @type {any} */ node) => {
-    const state = states.get(node.path);
-    return html`<li key=${node.path}><button type="button" class="quiet" aria-pressed=${String(selected === node.path)} onClick=${() => onSelect(node.path)}>
-      <${Status} status=${state?.status ?? "NotReached"} label="" /><span class="mono">${node.path}</span></button></li>`;
-  })}</ul>`;
+  const hrefOf = (/** @type {any} */ node) => (node.call?.flow ? href(path`/flows/${node.call.flow}`) : null);
+  const open = (/** @type {any} */ node) => (node.call?.flow ? go(path`/flows/${node.call.flow}`) : onSelect(node.path));
+  return html`<${Graph} graph=${graph.data} states=${states} selected=${selected} onSelect=${onSelect} onOpen=${open} hrefOf=${hrefOf} />`;
 }
 
 /** @param {{run: Run, summary: import("./run.js").Summary | null, execution: any, at: number | null, selected: string | null, onSelect: (path: string) => void}} props */
