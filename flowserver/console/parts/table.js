@@ -19,6 +19,7 @@ stylesheet(new URL("./table.css", import.meta.url));
  */
 
 export const ROW_PX = 32;
+const HEAD_PX = 28;
 const SPARE_ROWS = 8;
 
 /** @param {TableProps} props */
@@ -54,8 +55,9 @@ export function Table(props) {
     setCursor(keyOf(rows[wanted]));
     props.onCursor?.(rows[wanted]);
     const top = wanted * ROW_PX;
+    const space = box.clientHeight - HEAD_PX;
     if (top < box.scrollTop) box.scrollTop = top;
-    else if (top + 2 * ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * ROW_PX - box.clientHeight;
+    else if (top + 2 * ROW_PX > box.scrollTop + space) box.scrollTop = top + 2 * ROW_PX - space;
   };
   const toggle = (/** @type {number} */ index, isRange = false) => {
     if (!selected || !onSelect || index < 0) return;
@@ -96,15 +98,14 @@ export function Table(props) {
   const isAll = selected !== undefined && rows.length > 0 && rows.every((row) => selected.has(keyOf(row)));
   const cell = (/** @type {Column} */ column) => `cell${column.narrow === false ? " wide" : ""}${column.align ? " right" : ""}`;
   return html`<div class="table" role="grid" aria-label=${label} aria-rowcount=${props.done ? rows.length + 1 : -1}
+    ref=${view} tabindex="0" onScroll=${measure} aria-activedescendant=${at >= 0 ? `row-${cursor}` : undefined}
     aria-multiselectable=${onSelect ? "true" : undefined} style=${{ "--columns": template, "--narrow": narrowTemplate }}>
     <div class="table-head" role="row" aria-rowindex="1">
       ${onSelect && html`<span role="columnheader" class="cell"><input type="checkbox" aria-label="Select all rows that are loaded"
         checked=${isAll} onChange=${() => onSelect(isAll ? new Set() : new Set(rows.map(keyOf)))} /></span>`}
       ${columns.map((column) => html`<span role="columnheader" key=${column.key} class=${cell(column)}>${column.title}</span>`)}
     </div>
-    <div class="table-view" role="rowgroup" ref=${view} tabindex="0" onScroll=${measure}
-      aria-activedescendant=${at >= 0 ? `row-${cursor}` : undefined}>
-      <div role="presentation" style=${{ height: `${rows.length * ROW_PX}px`, position: "relative" }}>
+    <div role="rowgroup" class="table-rows" style=${{ height: `${rows.length * ROW_PX}px` }}>
         ${shown.map((row, offset) => {
           const index = span.first + offset;
           const key = keyOf(row);
@@ -124,8 +125,7 @@ export function Table(props) {
             ${columns.map((column) => html`<span role="gridcell" key=${column.key} class=${cell(column)}>${column.render(row)}</span>`)}
           </div>`;
         })}
-      </div>
-      ${foot}
     </div>
+    ${foot}
   </div>`;
 }

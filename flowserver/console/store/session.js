@@ -8,7 +8,7 @@ import { ApiError, api, setToken, signInWanted, token } from "./requests.js";
  */
 
 /** What the server allows. */
-export const permissions = signal(/** @type {Permissions} */ ({ key: null, open: true, may: null }));
+export const permissions = signal(/** @type {Permissions} */ ({ key: null, open: false, may: null }));
 
 /** Grows with each sign-in and sign-out; what was read before is read again. */
 const number = signal(0);
