@@ -83,8 +83,8 @@ function useHits(asked) {
         .filter(named(flow ? execution : asked)).map(ofExecution),
       ...(functions.data?.functions ?? []).filter((/** @type {any} */ each) => asked && (begins(each.function) || begins(`${each.service}/${each.function}`)))
         .slice(0, SHOWN_MAX).map((/** @type {any} */ each) => hit("function", "functions", `${each.service}/${each.function}`, "/functions", { function: `${each.service}/${each.function}` })),
-      ...(isFlow ? (queues.data?.queues ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("queue", "queues", each.name, "/queues", { queue: each.name })),
-      ...(isFlow ? (topics.data?.topics ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("topic", "queues", each.name, "/queues", { topic: each.name })),
+      ...(isFlow ? (queues.data?.queues ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("queue", "queues", each.name, "/queues", { kind: "queues", name: each.name })),
+      ...(isFlow ? (topics.data?.topics ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("topic", "queues", each.name, "/queues", { kind: "topics", name: each.name })),
     ];
     if (isFlow) found.push(hit("filter", "filter", `Executions whose names begin with ${asked}`, "/executions", { prefix: asked }));
     return found;

@@ -100,7 +100,7 @@ export default function Executions({ query }) {
 
 /** @param {{rows: any[], done: boolean, loading: boolean, isFirst: boolean}} list */
 function counted({ rows, done, loading, isFirst }) {
-  if (loading && isFirst) return "Reading…";
+  if (loading && (isFirst || !rows.length)) return "Reading…";
   return `${rows.length.toLocaleString()}${done ? "" : "+"} ${rows.length === 1 && done ? "execution" : "executions"}`;
 }
 

@@ -1,10 +1,10 @@
 /** Who the caller is, and what the caller may do. */
 import { computed, signal } from "../vendor/preact.js";
-import { ApiError, api, setToken, signInWanted, token } from "./requests.js";
+import { api, setToken, signInWanted, token } from "./requests.js";
 
 /**
  * @typedef {{key: string | null, open: boolean, may: string[] | null}} Permissions
- *   `key`: the label of the key; `open`: the server has no keys; `may` null: everything
+ *   `key`: the label of the key; `open`: the server has no keys; `may` null: not known yet, so everything
  */
 
 /** What the server allows. */
@@ -25,14 +25,10 @@ export function may(name) {
   return allowed === null || allowed.includes(name);
 }
 
-/** Read what is allowed; without such a route everything is. */
+/** Read what is allowed; throws ApiError. */
 export async function loadPermissions() {
-  try {
-    const { key = null, open = false, may: names = null } = await api("v1/permissions");
-    permissions.value = { key, open, may: names };
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status === 401) throw error;
-  }
+  const { key, open, may: names } = await api("v1/permissions");
+  permissions.value = { key, open, may: names };
 }
 
 /**
@@ -42,7 +38,7 @@ export async function loadPermissions() {
 export async function signIn(given) {
   setToken(given.trim());
   try {
-    await api("v1/flows", { query: { limit: 1 } });
+    await loadPermissions();
   } catch (error) {
     setToken("");
     throw error;

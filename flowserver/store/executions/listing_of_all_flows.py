@@ -1,10 +1,11 @@
 """Lists of the executions of all flows, page by page, newest first; with the same start by id.
 
 A page is read from the index `(started_at DESC, execution_id)`; of executions that ended without success, or that wait
-for a redrive, from the partial index that has only these. Executions that ended within some time are listed by their
-end, the latest first, from an index that has only those without success: a success writes nothing to it. Conditions
-without an index are checked on at most SCANNED_MAX executions a page; it may then end early, with a cursor for the next
-page. So the time for a page does not grow with the table.
+for a redrive, from the partial index that has only these. Running executions, and parked ones, have indexes in other
+orders: while there are at most FEW_MAX of them, all are read and sorted. Executions that ended within some time are
+listed by their end, the latest first, from an index that has only those without success: a success writes nothing to
+it. Conditions without an index are checked on at most SCANNED_MAX executions a page; it may then end early, with a
+cursor for the next page. So the time for a page does not grow with the table.
 """
 
 from collections.abc import Sequence
@@ -13,15 +14,19 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, or_, select
 
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing_of_flow import Condition, ExecutionFilter, qualified
 from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
-from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
+from flowserver.store.schema.tables import PARKED, RUNNING, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
 from flowserver.store.sql.bounded_pages import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import rows_with_texts
 
 SCANNED_MAX = 5_000
 """Executions that a page checks conditions on: rows, not only index entries, which takes some milliseconds."""
+
+FEW_MAX = 2_000
+"""Running or parked executions that are all read for a page: a scan by the start would pass over the ended ones."""
 
 UNSUCCESSFUL_STATUSES = (Status.FAILED, Status.STOPPED, Status.TIMED_OUT)
 
@@ -61,6 +66,10 @@ def list_all_executions(
     found_by, checked = _conditions(wanted)
     if flow_id is not None:
         checked.append(header.flow_id == flow_id)
+    few = _few(connection, wanted)
+    if few is not None:
+        some = _sorted(connection, few.where(*checked), wanted, after)[: limit + 1]
+        return _page(connection, some[:limit], some[limit - 1] if len(some) > limit else None, bytes_max)
     query = _ordered(wanted, after).where(*found_by)
     end = None
     if checked:
@@ -73,6 +82,43 @@ def list_all_executions(
     ]
     following = found[limit - 1] if len(found) > limit else end
     return _page(connection, found[:limit], following, bytes_max)
+
+
+def _few(connection: Connection, wanted: ExecutionFilter) -> Select[Any] | None:
+    """The executions that run or are parked, from the index that has only these; None if other ones or many are wanted.
+
+    The order makes SQLite take that index.
+    """
+    columns = header.started_at.label("instant"), header.execution_id
+    if wanted.is_by_end or wanted.waiting_for_redrive:
+        return None
+    if wanted.parked:
+        all_such = select(*columns).where(PARKED).order_by(header.flow_id, header.started_at.desc(), header.name)
+    elif wanted.status is Status.RUNNING:
+        all_such = select(*columns).where(RUNNING).order_by(header.deadline_at)
+    else:
+        return None
+    entries = all_such.with_only_columns(header.deadline_at if not wanted.parked else header.flow_id)
+    counted = select(func.count()).select_from(entries.limit(FEW_MAX + 1).subquery())
+    return None if connection.execute(counted).scalar_one() > FEW_MAX else all_such
+
+
+def _sorted(
+    connection: Connection, few: Select[Any], wanted: ExecutionFilter, after: AllCursor | None
+) -> list[AllCursor]:
+    """Those of the few that were started within the time and come after `after`, in order."""
+    rows = [
+        AllCursor(row.instant, row.execution_id) for row in rows_with_texts(connection, few, FEW_MAX, "execution_id")
+    ]
+    rows = [row for row in rows if isinstance(row.instant, int)]
+    first, last = wanted.started_from or 0, INSTANT_MS_MAX if wanted.started_to is None else wanted.started_to
+    end = None if after is None else _place(after)
+    found = [row for row in rows if first <= row.instant <= last and (end is None or _place(row) > end)]
+    return sorted(found, key=_place)
+
+
+def _place(row: AllCursor) -> tuple[int, str]:
+    return -row.instant, row.execution_id
 
 
 def _conditions(wanted: ExecutionFilter) -> tuple[list[Condition], list[Condition]]:

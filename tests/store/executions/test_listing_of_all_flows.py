@@ -84,6 +84,8 @@ FILTERS = [
     ExecutionFilter(status=Status.FAILED, name_prefix="b", started_from=103),
     ExecutionFilter(parked=True),
     ExecutionFilter(parked=False, status=Status.RUNNING),
+    ExecutionFilter(parked=True, name_prefix="a", started_to=118),
+    ExecutionFilter(status=Status.RUNNING, started_from=103, started_to=116, qualifier="2"),
     *(ExecutionFilter(qualifier=qualifier) for qualifier in ("LATEST", "2", "prod", "none")),
     ExecutionFilter(qualifier="prod", status=Status.FAILED),
     ExecutionFilter(status=Status.FAILED, ended_from=210),
@@ -97,6 +99,7 @@ def test_pages_together_are_the_list(filled: Database, monkeypatch: pytest.Monke
         expected = _expected(filled, wanted)
         for scanned, size in ((1, 4), (2, 1), (7, 4), (7, 100), (5_000, 1), (5_000, 4), (5_000, 100)):
             monkeypatch.setattr(listing_of_all_flows, "SCANNED_MAX", scanned)
+            monkeypatch.setattr(listing_of_all_flows, "FEW_MAX", scanned)
             assert _pages(filled, wanted, size) == expected, (wanted, scanned, size)
 
 
@@ -148,6 +151,21 @@ def test_a_page_costs_the_same_in_a_table_that_is_ten_times_as_large(
         efforts.append([_effort_of_a_page(database, wanted) for wanted in FILTERS])
     for wanted, few, many in zip(FILTERS, *efforts, strict=True):
         assert many <= 2 * few + 200, wanted
+
+
+@pytest.mark.parametrize("wanted", [ExecutionFilter(status=Status.RUNNING), ExecutionFilter(parked=True)])
+def test_few_that_run_or_are_parked_are_on_the_first_page_though_all_others_are_newer(
+    filled: Database, wanted: ExecutionFilter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing_of_all_flows, "SCANNED_MAX", 5)
+    with filled.write() as connection:
+        gone = executions.c.name.not_in(("a0", "a2"))
+        connection.execute(update(executions).where(gone).values(status="Succeeded", stopped_at=300))
+        running = {"status": "Running", "stopped_at": None, "parked_error": "why"}
+        connection.execute(update(executions).where(~gone).values(running))
+    with filled.read() as connection:
+        page = list_all_executions(connection, wanted, after=None, limit=100, bytes_max=10**6)
+    assert ({row.name for row in page.rows}, page.following) == ({"a2", "a0"}, None)
 
 
 def _effort_of_a_page(database: Database, wanted: ExecutionFilter) -> int:
