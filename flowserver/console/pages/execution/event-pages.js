@@ -29,6 +29,9 @@ export class AllEvents {
     this.loading = false;
     /** @type {[number, number] | null} */
     this.wanted = null;
+    /** The server reads a whole history before it knows a path. Until then rows have the names of their steps. */
+    this.hasPaths = false;
+    this.isAsking = false;
     this.stop = new AbortController();
   }
 
@@ -68,12 +71,14 @@ export class AllEvents {
       if (missing === null) return;
       this.loading = true;
       try {
-        const query = { after: missing - 1, limit: PAGE, paths: true };
+        const query = { after: missing - 1, limit: PAGE, paths: this.hasPaths };
         const page = await api(this.path, { query, signal: this.stop.signal });
+        if (!this.hasPaths) void this.askForPaths();
         for (const event of page.events) this.rows.set(event.eventId, rowOf(event));
         // What cannot be read is left out of the page, and must not be asked for again.
+        const found = new Set(page.events.map((/** @type {any} */ event) => event.eventId));
         const end = page.events.at(-1)?.eventId ?? missing;
-        for (let id = missing; id < end || id === missing; id += 1) if (!this.rows.has(id)) this.rows.set(id, lostRow(id));
+        for (let id = missing; id <= end; id += 1) if (!found.has(id)) this.rows.set(id, lostRow(id));
         this.error = null;
         this.forget();
       } catch (error) {
@@ -86,10 +91,29 @@ export class AllEvents {
     }
   }
 
+  /** @param {number} id */
+  isMissing(id) {
+    const row = this.rows.get(id);
+    return !row || (this.hasPaths && !row.isPlaced);
+  }
+
+  async askForPaths() {
+    if (this.isAsking) return;
+    this.isAsking = true;
+    try {
+      await api(this.path, { query: { limit: 1, paths: true }, signal: this.stop.signal });
+    } catch (error) {
+      if (!this.stop.signal.aborted) this.error = error;
+      return;
+    }
+    this.hasPaths = true;
+    this.changes.value += 1;
+  }
+
   firstMissing() {
     if (!this.wanted) return null;
     const [low, high] = this.wanted;
-    for (let id = low; id <= high; id += 1) if (!this.rows.has(id)) return id;
+    for (let id = low; id <= high; id += 1) if (this.isMissing(id)) return id;
     return null;
   }
 
@@ -108,7 +132,7 @@ export class AllEvents {
 
 /** @param {number} id @returns {EventRow} */
 function lostRow(id) {
-  return { id, cause: 0, type: "", name: "", path: "", at: NaN, text: "cannot be read", tone: "none" };
+  return { id, cause: 0, type: "", name: "", path: "", isPlaced: true, at: NaN, text: "cannot be read", tone: "none" };
 }
 
 /** Events of a step or of some types, page after page. */

@@ -2,7 +2,7 @@
 import { preview } from "../../parts/json-values.js";
 
 /**
- * @typedef {{id: number, cause: number, type: string, name: string, path: string, at: number, text: string, tone: Tone}} EventRow
+ * @typedef {{id: number, cause: number, type: string, name: string, path: string, isPlaced: boolean, at: number, text: string, tone: Tone}} EventRow
  * @typedef {"ok" | "run" | "fail" | "wait" | "stop" | "none"} Tone
  */
 
@@ -33,6 +33,7 @@ export function rowOf(event) {
     type: event.type,
     name: event.stepName,
     path: event.stepPath ?? event.stepName,
+    isPlaced: event.stepPath !== null,
     at: Date.parse(event.time),
     text: textOf(event.detail),
     tone: TONES[event.type] ?? "none",

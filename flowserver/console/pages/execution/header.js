@@ -18,7 +18,7 @@ import { StopDialog } from "./stop-dialog.js";
 
 /** @param {HeaderProps} props */
 export function Header(props) {
-  const { run, execution, summary, at, onSelect, onTab } = props;
+  const { execution, summary, at, onSelect, onTab } = props;
   const isNow = at === null;
   const status = isNow ? statusOf(execution) : (summary?.status ?? execution.status);
   const tab = (/** @type {string} */ name, /** @type {string} */ label) => html`<button type="button" class="quiet link" onClick=${() => onTab(name)}>${label}</button>`;

@@ -42,7 +42,18 @@ export class Run {
   open() {
     document.addEventListener("visibilitychange", this.onVisible);
     void this.look();
+    void this.readNewest();
     void this.readSummary();
+  }
+
+  /** How many events there are is known long before the summary of a long history. */
+  async readNewest() {
+    try {
+      const page = await api(`${this.place}/events`, { query: { order: "desc", limit: 1 }, signal: this.stop.signal });
+      this.lastEventId.value = Math.max(this.lastEventId.peek(), page.events[0]?.eventId ?? 0);
+    } catch {
+      // The reader of the execution says what is wrong.
+    }
   }
 
   close() {
