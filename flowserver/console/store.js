@@ -5,3 +5,4 @@ export { useQuery } from "./store/queries.js";
 export { usePages } from "./store/pages.js";
 export { changeMany } from "./store/bulk.js";
 export { stream } from "./store/stream.js";
+export { graphOf, useGraph } from "./store/graphs.js";

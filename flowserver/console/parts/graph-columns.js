@@ -58,7 +58,7 @@ function layPart(names, items, out) {
     [item.rank, item.x] = [begin + ys.indexOf(Math.round(node.y)), node.x + shift];
   }
   const isAlone = names.every((name) => name === names[names.length - 1] || at(items, name).rank < last.rank);
-  if (isAlone) last.x = first.x; // the main line goes straight on
+  if (isAlone && names[names.length - 1] !== "exit") last.x = first.x; // the main line goes straight on
   for (const [index, link] of links.entries()) {
     const between = graph.edge(link.from, link.to, String(index)).points.slice(1, -1);
     const missing = at(items, link.to).rank - at(items, link.from).rank - 1;

@@ -11,7 +11,9 @@ import { routed } from "./graph-lines.js";
 /**
  * @typedef {{kind: string, name: string, pattern: string, flow: string | null, retries: number, timeoutSeconds: number | null}} Call
  * @typedef {{id: number, path: string, name: string, type: string, title: string | null, line: number, endLine: number,
- *   list: number, parent: number | null, call: Call | null, wait: object | null, foreach: object | null}} GraphNode
+ *   list: number, parent: number | null, call: Call | null, 
+ *   wait: {seconds: number | null, until: string | null, path: string | null} | null,
+ *   foreach: {source: string, item: string, index: string | null} | null}} GraphNode
  * @typedef {{id: number, kind: string, parent: number | null, index: number | null, nodes: number[]}} GraphList
  * @typedef {{from: number, to: number | null, kind: string, label: string | null, index: number | null}} GraphEdge
  * @typedef {{nodes: GraphNode[], lists: GraphList[], edges: GraphEdge[]}} DefinitionGraph

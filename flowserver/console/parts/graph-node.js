@@ -45,8 +45,8 @@ export function figures(node, state) {
 /** What a step does, in a few words. @param {GraphNode} node @param {number} branches @returns {string | null} */
 function titleOf(node, branches) {
   if (node.type === "parallel") return `${branches} ${branches === 1 ? "branch" : "branches"}`;
-  const seconds = /** @type {{seconds?: number | null} | null} */ (node.wait)?.seconds;
-  return typeof seconds === "number" && seconds >= 60 ? duration(seconds * 1_000) : node.title;
+  const seconds = node.wait?.seconds ?? 0;
+  return seconds >= 60 ? duration(seconds * 1_000) : node.title;
 }
 
 /** The step in words. @param {GraphNode} node @param {StepState | undefined} state @param {boolean} isLive */

@@ -4,7 +4,6 @@
  */
 import { stylesheet } from "../css.js";
 import { html, useMemo, useRef, useState, useEffect } from "../vendor/preact.js";
-import { Icon } from "./icons.js";
 import { StepIcon } from "./graph-icons.js";
 import { layoutOf } from "./graph-layout.js";
 import { Node, paintKey } from "./graph-node.js";

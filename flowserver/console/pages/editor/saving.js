@@ -62,21 +62,21 @@ export function Conflict({ flow, mine, onTake, onOverwrite, onClose }) {
 }
 
 /**
- * Save and publish, after a look at what the new version changes.
- * @param {{flow: string, text: string, onPublish: (description: string) => Promise<void>, onClose: () => void}} props
+ * Publish a text, after a look at what the new version changes.
+ * @param {{flow: string, text: string, title?: string, action?: string, named?: string, onPublish: (description: string) => Promise<void>, onClose: () => void}} props
  */
-export function Publish({ flow, text, onPublish, onClose }) {
+export function Publish({ flow, text, title = "Save as a new version", action = "Save and publish", named = "your text", onPublish, onClose }) {
   const [description, setDescription] = useState("");
   const newest = useQuery(path`v1/flows/${flow}/versions`, { limit: 1 });
   const before = newest.data?.versions[0]?.version ?? null;
   const version = useQuery(before === null ? null : path`v1/flows/${flow}/versions/${String(before)}`);
   const isKnown = newest.data && (before === null || version.data);
   const isSame = before !== null && version.data?.definition === text;
-  return html`<${Confirm} title="Save as a new version" action="Save and publish" onConfirm=${() => onPublish(description)} onClose=${onClose} class="wide-dialog">
+  return html`<${Confirm} title=${title} action=${action} onConfirm=${() => onPublish(description)} onClose=${onClose} class="wide-dialog">
     <${Problem} error=${newest.error ?? version.error} />
     ${!isKnown && !newest.error && !version.error && html`<${Loading} />`}
     ${isKnown && before === null && html`<p>This is the first version of <code>${flow}</code>. Aliases can then choose it, and starts can name it.</p>`}
-    ${isKnown && before !== null && html`<${Diff} left=${version.data.definition} right=${text} leftTitle=${`version ${before}`} rightTitle="your text" />`}
+    ${isKnown && before !== null && html`<${Diff} left=${version.data.definition} right=${text} leftTitle=${`version ${before}`} rightTitle=${named} />`}
     ${isSame && html`<p class="muted">With the same definition and description no new version is made.</p>`}
     <label class="field">
       <span>What is new (shown in the list of versions)</span>
