@@ -41,7 +41,8 @@ class Node(Resource):
     id: str
     started_time: Instant
     heartbeat_time: Annotated[
-        Instant, Field(description="When it was last heard of, by its own clock: some seconds ago if it is alive.")
+        Instant,
+        Field(description="When it was last heard of, by its own clock. A node alone on its SQLite file sends none."),
     ]
     leaving: Annotated[bool, Field(description="Whether it finishes its work and takes no more.")]
 
