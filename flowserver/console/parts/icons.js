@@ -26,6 +26,7 @@ const PATHS = {
   play: "M6 4l10 6-10 6z",
   filter: "M3 5h14M6 10h8M8.5 15h3",
   back: "M12 4l-6 6 6 6",
+  swap: "M4 7h11l-3-3M16 13H5l3 3",
   warning: "M10 3.5 17.5 16h-15zM10 8v4M10 14h.01",
 };
 
