@@ -48,7 +48,7 @@ def test_two_servers_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_every_neighbour_has_its_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "neighbours", "--quick", "--scale", "0.02"]) == 0
+    assert main(["--only", "neighbours", "--quick", "--scale", "0.004"]) == 0
     text = capsys.readouterr().out
     for name in NEIGHBOURS:
         assert f"\n| neighbour of {name.removeprefix('neighbour-')} | " in text

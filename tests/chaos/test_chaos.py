@@ -11,9 +11,9 @@ from tests.chaos.run import Plan
 
 PLANS = {
     "sqlite": Plan(
-        seed=20_261_121, kills=6, kinds=KINDS, nodes=1, processes=2, pause_seconds=0.4, clients=12, flows=12, places=4
+        seed=20_261_121, kills=4, kinds=KINDS, nodes=1, processes=2, pause_seconds=0.4, clients=12, flows=12, places=4
     ),
-    "postgres": Plan(seed=20_261_121, kills=7, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12, places=2),
+    "postgres": Plan(seed=20_261_121, kills=4, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12, places=2),
 }
 
 
