@@ -80,7 +80,7 @@ export default function ExecutionPage({ params, query }) {
   if (!execution) return html`<div class="page"><${Problem} error=${run.error.value} onRetry=${run.look} />${!run.error.value && html`<${Loading} />`}</div>`;
   const panes = {
     graph: html`<${GraphPane} graph=${graph} states=${states} selected=${step} onSelect=${select} />`,
-    timeline: html`<${TimelinePane} run=${run} summary=${summary} execution=${execution} at=${at} selected=${step} onSelect=${select} />`,
+    timeline: html`<${TimelinePane} run=${run} summary=${summary} execution=${execution} at=${at} graph=${graph.data} selected=${step} onSelect=${select} />`,
     events: html`<${EventPane} run=${run} step=${query.events ?? ""} type=${query.types ?? ""} at=${at} isNewestFirst=${query.order === "desc"} onEvent=${goTo} onSelect=${select} summary=${summary} />`,
     definition: html`<${Definition} text=${execution.definition} mark=${mark} />`,
     input: html`<div class="pane-scroll"><${JsonTree} value=${execution.input} root="$input" /></div>`,
@@ -105,7 +105,7 @@ export default function ExecutionPage({ params, query }) {
       ${inspected && html`<${Boundary}><${Inspector} step=${inspected} onClose=${close} onSelect=${select} onEvent=${goTo} onLine=${showLine} onEvents=${showEvents}
         childLink=${childLink} actions=${at === null && html`<${WaitingTask} run=${run} execution=${execution} step=${inspected} />`} /><//>`}
     </div>
-    <${ScrubberPane} run=${run} at=${at} summary=${summary} onChange=${goTo} />
+    <${ScrubberPane} run=${run} at=${at} summary=${summary} isBehind=${isBehind} onChange=${goTo} />
   </div>`;
 }
 

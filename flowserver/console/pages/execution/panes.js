@@ -1,8 +1,11 @@
 /** Graph, timeline and scrubber as the page uses them. */
-import { html } from "../../vendor/preact.js";
+import { html, useCallback, useEffect, useMemo, useRef } from "../../vendor/preact.js";
 import { Graph } from "../../parts/graph.js";
+import { Scrubber } from "../../parts/scrubber.js";
+import { Timeline } from "../../parts/timeline.js";
+import { api, useQuery } from "../../store.js";
 import { go, href, path } from "../../routes.js";
-import { Empty, Loading, Problem, Status, Time, Took } from "../../parts/basics.js";
+import { Empty, Loading, Problem } from "../../parts/basics.js";
 
 /** @typedef {import("./run.js").Run} Run */
 /** @typedef {import("./run.js").StepSummary} StepSummary */
@@ -18,25 +21,40 @@ export function GraphPane({ graph, states, selected, onSelect }) {
   return html`<${Graph} graph=${graph.data} states=${states} selected=${selected} onSelect=${onSelect} onOpen=${open} hrefOf=${hrefOf} />`;
 }
 
-/** @param {{run: Run, summary: import("./run.js").Summary | null, execution: any, at: number | null, selected: string | null, onSelect: (path: string) => void}} props */
-export function TimelinePane({ summary, selected, onSelect }) {
+/**
+ * @param {{run: Run, summary: import("./run.js").Summary | null, execution: any, at: number | null, graph: any, selected: string | null,
+ *   onSelect: (path: string) => void}} props
+ */
+export function TimelinePane({ run, summary, execution, at, graph, selected, onSelect }) {
+  const load = useCallback(
+    /** @type {import("../../parts/timeline.js").LoadIterations} */
+    ((step, query, signal) => api(`${run.place}/iterations`, { query: { step, at, ...query }, signal })),
+    [run, at],
+  );
   if (!summary) return html`<${Loading} />`;
   if (!summary.steps.length) return html`<${Empty}>No step was entered yet.<//>`;
-  return html`<ul class="pane-scroll steps">${summary.steps.map((step) => html`<li key=${step.path}>
-    <button type="button" class="quiet" aria-pressed=${String(selected === step.path)} onClick=${() => onSelect(step.path)}>
-      <${Status} status=${step.status} label="" /><span class="mono">${step.path}</span>
-      <span class="muted"><${Time} at=${step.first} /> · <${Took} from=${step.first} to=${step.running ? null : step.last} />${step.attempts > step.entered ? ` ×${step.attempts}` : ""}</span>
-    </button></li>`)}</ul>`;
+  return html`<${Timeline} steps=${summary.steps} nodes=${graph?.nodes} from=${execution.startedTime} to=${execution.stoppedTime}
+    now=${at === null ? null : summary.lastEventTime} selected=${selected} onSelect=${onSelect} loadIterations=${load} revision=${summary.lastEventId} />`;
 }
 
-/** @param {{run: Run, at: number | null, summary: import("./run.js").Summary | null, onChange: (at: number | null) => void}} props */
-export function ScrubberPane({ run, at, summary, onChange }) {
-  const last = run.lastEventId.value;
-  const shown = at ?? last;
-  return html`<div class="execution-scrubber" role="group" aria-label="Scrubber">
-    <button type="button" aria-label="One event back" disabled=${shown <= 1} onClick=${() => onChange(shown - 1)}>◂</button>
-    <button type="button" aria-label="One event on" disabled=${at === null} onClick=${() => onChange(shown + 1)}>▸</button>
-    <input type="range" class="grow" aria-label="Event" min="1" max=${Math.max(1, last)} value=${shown} onInput=${(/** @type {any} */ event) => onChange(Number(event.currentTarget.value))} />
-    <span class="number">event ${shown.toLocaleString()} of ${last.toLocaleString()} · <${Time} at=${summary?.lastEventTime} /></span>
-  </div>`;
+const FAILURES = ["StepFailed", "TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "ExecutionFailed"];
+
+/**
+ * @param {{run: Run, at: number | null, summary: import("./run.js").Summary | null, isBehind: boolean,
+ *   onChange: (at: number | null) => void}} props
+ */
+export function ScrubberPane({ run, at, summary, isBehind, onChange }) {
+  const failures = useQuery(`${run.place}/events`, { type: FAILURES, order: "desc", limit: 200 }, { keep: true });
+  const failed = run.now.value?.steps.reduce((sum, step) => sum + step.failed + step.attempts, 0) ?? 0;
+  const seen = useRef(failed);
+  useEffect(() => {
+    if (failed !== seen.current) void failures.reload();
+    seen.current = failed;
+  }, [failed]);
+  const marks = useMemo(
+    () => (failures.data?.events ?? []).map((/** @type {any} */ event) => ({ id: event.eventId, label: event.stepName })),
+    [failures.data],
+  );
+  return html`<${Scrubber} last=${run.lastEventId.value} value=${at} time=${summary?.lastEventTime} isBehind=${isBehind} marks=${marks}
+    live=${run.execution.value?.status === "Running"} onChange=${onChange} />`;
 }

@@ -1,0 +1,182 @@
+/** The rows of a timeline: steps in the order of the definition, and below a foreach that is open a page of its iterations. */
+import { duration } from "./basics.js";
+
+/**
+ * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, attempts: number, redrives: number,
+ *   error: string | null, began: string, last: string,
+ *   iterations: {total: number, done: number, failed: number, aborted: number, running: number} | null,
+ *   tries?: {from: string, to: string | null, error: string | null}[]}} Step as in step summaries
+ * @typedef {{path: string, type: string, call?: {pattern: string} | null}} Node as in graphs of definitions
+ * @typedef {{index: number, path: string, status: string, step: string | null, attempts: number, error: string | null, first: string, last: string}} Iteration
+ * @typedef {{begins: number[], status: string}} Opened `begins`: the index that each page up to the one shown begins with
+ * @typedef {{iterations: Iteration[], counts: NonNullable<Step["iterations"]>, nextToken: string | null}} Page
+ * @typedef {{from: number, to: number, tone: string}} Part
+ * @typedef {{key: string, kind: "step" | "iteration" | "pager", path: string, label: string, hint: string, depth: number, status: string,
+ *   opens: boolean, isOpen: boolean, from: number, to: number, isRunning: boolean, isWait: boolean, parts: Part[], note: string, error: string,
+ *   counts?: Step["iterations"], opened?: Opened, page?: Page, problem?: any}} Row
+ */
+
+const PATH_OF_NAME = /^(?:(.*)\.)?([^.]*)$/;
+
+/** The path of the step that holds it, and its place there: `[]` of an iteration, `[1]` of a branch. @param {string} path */
+function placeOf(path) {
+  const [, before = "", name] = /** @type {RegExpExecArray} */ (PATH_OF_NAME.exec(path));
+  const [, parent, place = ""] = /** @type {RegExpExecArray} */ (/^(.*?)(\[\d*\])?$/.exec(before));
+  return { parent, place, name };
+}
+
+/**
+ * Paths in the order of the definition; those that it lacks, because it has changed since, follow the step that holds them.
+ * @param {Step[]} steps @param {Node[]} nodes @returns {string[]}
+ */
+function pathsInOrder(steps, nodes) {
+  const paths = [...new Set([...nodes.map((node) => node.path), ...steps.map((step) => step.path)])];
+  const known = new Set(paths);
+  /** @type {Map<string, string[]>} */
+  const inner = new Map();
+  for (const path of paths) {
+    let { parent } = placeOf(path);
+    while (parent && !known.has(parent)) parent = placeOf(parent).parent;
+    inner.set(parent, [...(inner.get(parent) ?? []), path]);
+  }
+  /** @type {string[]} */
+  const ordered = [];
+  const take = (/** @type {string} */ path) => {
+    ordered.push(path);
+    const own = inner.get(path) ?? [];
+    const branch = (/** @type {string} */ each) => Number(/^\[(\d+)\]/.exec(each.slice(path.length))?.[1] ?? -1);
+    own.sort((a, b) => branch(a) - branch(b)).forEach(take);
+  };
+  (inner.get("") ?? []).forEach(take);
+  return ordered;
+}
+
+/** Whether a step waits and does not work. @param {Node | undefined} node */
+function isWaiting(node) {
+  return node?.type === "wait" || node?.call?.pattern === "waitForCallback";
+}
+
+/**
+ * When steps that hold no others work: what is not among them is idle time.
+ * @param {Step[]} steps @param {Node[]} nodes @param {number} now @returns {{from: number, to: number}[]}
+ */
+export function busySpans(steps, nodes, now) {
+  const holders = new Set(steps.map((step) => placeOf(step.path).parent));
+  const byPath = new Map(nodes.map((node) => [node.path, node]));
+  return steps
+    .filter((step) => !holders.has(step.path) && !isWaiting(byPath.get(step.path)) && step.waiting === 0)
+    .map((step) => ({ from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last) }));
+}
+
+/** @param {Step} step @returns {string} */
+function noteOf(step) {
+  const notes = [];
+  const loop = step.iterations;
+  if (loop) {
+    notes.push(loop.done ? `${loop.done.toLocaleString()} ✔` : "", loop.failed ? `${loop.failed.toLocaleString()} ✕` : "");
+    notes.push(loop.aborted ? `${loop.aborted.toLocaleString()} ■` : "", loop.running ? `${loop.running.toLocaleString()} ▸` : "");
+    const left = loop.total - loop.done - loop.failed - loop.aborted - loop.running;
+    notes.push(left ? `${left.toLocaleString()} to come` : "");
+  } else if (step.entered > 1) notes.push(`${step.entered.toLocaleString()} times`);
+  const retried = step.attempts - step.entered;
+  if (retried > 0) notes.push(`×${retried.toLocaleString()} retried`);
+  if (step.redrives) notes.push(`${step.redrives} redrive${step.redrives > 1 ? "s" : ""}`);
+  if (!step.running) notes.push(duration(Date.parse(step.last) - Date.parse(step.began)));
+  return notes.filter(Boolean).join(" · ");
+}
+
+/** @param {Step} step @param {number} now @returns {Part[]} */
+function partsOf(step, now) {
+  return (step.tries ?? []).map((attempt) => ({
+    from: Date.parse(attempt.from),
+    to: attempt.to === null ? now : Date.parse(attempt.to),
+    tone: attempt.error ? "fail" : attempt.to === null ? "run" : "ok",
+  }));
+}
+
+/**
+ * @param {{steps: Step[], nodes: Node[], now: number, opened: Map<string, Opened>, pages: Map<string, Page | {problem: any}>}} given
+ * @returns {Row[]}
+ */
+export function rowsOf({ steps, nodes, now, opened, pages }) {
+  const byPath = new Map(steps.map((step) => [step.path, step]));
+  const nodeOf = new Map(nodes.map((node) => [node.path, node]));
+  const loops = steps.filter((step) => step.iterations).map((step) => step.path);
+  /** @type {Row[]} */
+  const rows = [];
+  for (const path of pathsInOrder(steps, nodes)) {
+    const step = byPath.get(path);
+    const depth = path.split(".").length - 1;
+    const { name, place } = placeOf(path);
+    const base = { key: path, kind: /** @type {const} */ ("step"), path, label: name, hint: place === "[]" ? "each" : place, depth };
+    if (!step) {
+      rows.push({ ...NOTHING, ...base });
+      continue;
+    }
+    const opens = step.iterations !== null && !path.includes("[]");
+    rows.push({
+      ...base, status: step.waiting ? "WaitingForRedrive" : step.status, opens, isOpen: opened.has(path),
+      from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last), isRunning: step.running > 0,
+      isWait: isWaiting(nodeOf.get(path)), parts: step.entered > 1 ? [] : partsOf(step, now), note: noteOf(step), error: step.error ?? "",
+    });
+    if (opens) addIterations(path, depth + 1, step.iterations);
+  }
+  return rows;
+
+  /** @param {string} path of the foreach, with numbers @param {number} depth @param {Step["iterations"]} counts */
+  function addIterations(path, depth, counts) {
+    const state = opened.get(path);
+    if (!state) return;
+    const found = pages.get(path);
+    const page = found && "iterations" in found ? found : undefined;
+    const problem = found && "problem" in found ? found.problem : undefined;
+    rows.push({ ...NOTHING, key: `${path}[`, kind: "pager", path, depth, opened: state, page, problem, counts: page?.counts ?? counts });
+    for (const each of page?.iterations ?? []) {
+      const inner = loops.filter((loop) => isWithin(loop, each.path));
+      const isRunning = each.status === "Running";
+      const retried = each.attempts > 1 ? [`${each.attempts} attempts`] : [];
+      const took = isRunning ? [] : [duration(Date.parse(each.last) - Date.parse(each.first))];
+      rows.push({
+        ...NOTHING, key: each.path, kind: "iteration", path: each.path, label: `[${each.index}]`, hint: each.status === "Succeeded" ? "" : each.step ?? "",
+        depth, status: each.status, opens: inner.length > 0, isOpen: opened.has(each.path), from: Date.parse(each.first),
+        to: isRunning ? now : Date.parse(each.last), isRunning, note: [...retried, ...took].join(" · "), error: each.error ?? "",
+      });
+      if (opened.has(each.path)) for (const loop of inner) addInner(loop, each, depth + 1);
+    }
+  }
+
+  /** @param {string} loop @param {Iteration} around @param {number} depth */
+  function addInner(loop, around, depth) {
+    const path = numbered(loop, around.path);
+    rows.push({
+      ...NOTHING, key: path, path, label: path.slice(around.path.length + 1), depth, status: around.status, opens: true, isOpen: opened.has(path),
+    });
+    addIterations(path, depth + 1, null);
+  }
+}
+
+const NOTHING = {
+  key: "", kind: /** @type {const} */ ("step"), path: "", label: "", hint: "", depth: 0, status: "NotReached", opens: false, isOpen: false,
+  from: NaN, to: NaN, isRunning: false, isWait: false, parts: /** @type {Part[]} */ ([]), note: "", error: "",
+};
+
+/** Whether a foreach is in that iteration, and in no further foreach within it. @param {string} loop @param {string} iteration */
+function isWithin(loop, iteration) {
+  const length = matching(loop, iteration);
+  const pattern = loop.slice(0, length).replace(/[.[\]]/g, "\\$&").replaceAll("\\[\\]", "\\[\\d+\\]");
+  const rest = loop.slice(length);
+  return rest.startsWith(".") && !rest.includes("[]") && new RegExp(`^${pattern}$`).test(iteration);
+}
+
+/** How long the begin of the loop's path is that stands for the iteration's. @param {string} loop @param {string} iteration */
+function matching(loop, iteration) {
+  const count = iteration.split("[").length - 1;
+  let at = 0;
+  for (let found = 0; found < count; found++) at = loop.indexOf("]", at) + 1;
+  return at;
+}
+
+/** The loop's path with the numbers of the iteration. @param {string} loop @param {string} iteration */
+function numbered(loop, iteration) {
+  return iteration + loop.slice(matching(loop, iteration));
+}

@@ -1,0 +1,107 @@
+"""The timeline of an execution and its scrubber, as a person uses them."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import Opened
+
+ORDER = """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: reserve}
+  - {type: wait, name: cool, duration: 2}
+  - type: foreach
+    name: pack
+    iterationMapping: {collection: $.list, item: it}
+    steps:
+      - type: choice
+        name: torn
+        choices:
+          - condition: $.it == 230
+            steps: [{type: fail, name: give-up, error: PaperTorn, cause: no paper left}]
+        default: {steps: [{type: pass, name: label}]}
+  - {type: pass, name: ship}
+"""
+
+
+@pytest.fixture(scope="module")
+def order(rest: httpx.Client) -> str:
+    """The path of an execution that failed in iteration 230 of 250."""
+    rest.put("/v1/flows/timeline", json={"definition": ORDER}).raise_for_status()
+    body = {"name": "torn", "input": {"list": list(range(250))}}
+    rest.post("/v1/flows/timeline/executions?wait=60", json=body).raise_for_status()
+    return "/executions/timeline/torn"
+
+
+def test_a_timeline_shows_what_ran_when_and_why_it_failed(page: Page, order: str) -> None:
+    page.goto(order)
+    timeline = page.get_by_role("treegrid", name="Timeline")
+    expect(timeline.get_by_role("row", name="ship")).to_contain_text("(not reached)")
+    pack = timeline.get_by_role("row", name="pack").first
+    expect(pack).to_contain_text("PaperTorn")
+    for row in timeline.get_by_role("row", name="reserve").all():
+        assert row.locator(".timeline-bar").bounding_box()["width"] >= 6
+
+    idle = page.get_by_role("button", name="Show idle 2 s, collapsed")
+    before = timeline.get_by_role("row", name="cool").locator(".timeline-bar").bounding_box()["width"]
+    idle.click()
+    expect(page.get_by_role("button", name="Collapse idle 2 s")).to_be_visible()
+    assert timeline.get_by_role("row", name="cool").locator(".timeline-bar").bounding_box()["width"] > 4 * before
+
+    # By keyboard: down to the foreach, open it, turn its pages, select an iteration.
+    timeline.focus()
+    for _ in range(3):
+        page.keyboard.press("j")
+    page.keyboard.press("ArrowRight")
+    expect(pack).to_have_attribute("aria-expanded", "true")
+    expect(timeline.get_by_role("row", name="[0]")).to_be_visible()
+    page.keyboard.press("]")
+    expect(timeline).to_contain_text("100 – 199 of 250")
+    timeline.get_by_role("button", name="Only Failed: 1").click()
+    failed = timeline.get_by_role("row", name="[230]")
+    expect(failed).to_contain_text("PaperTorn")
+    failed.click()
+    expect(page).to_have_url(f"{page.url.split('?')[0]}?step=pack%5B230%5D")
+    expect(failed).to_have_attribute("aria-selected", "true")
+    timeline.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(timeline.get_by_role("row", name="reserve")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_scrubber_shows_the_page_as_it_was(page: Page, order: str, rest: httpx.Client) -> None:
+    page.goto(order)
+    timeline = page.get_by_role("treegrid", name="Timeline")
+    scrubber = page.get_by_role("group", name="Scrubber")
+    slider = scrubber.get_by_role("slider", name="Event")
+    last = rest.get(f"/v1{order.replace('/executions/', '/flows/').replace('/torn', '/executions/torn')}/steps").json()
+    expect(scrubber).to_contain_text(f"event {last['lastEventId']:,} of {last['lastEventId']:,}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "at=" in request.url else None)
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(scrubber).to_contain_text("event 1 of")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(scrubber).to_contain_text("event 3 of")
+    expect(timeline.get_by_role("row", name="reserve")).not_to_contain_text("(not reached)")
+    expect(timeline.get_by_role("row", name="pack").first).to_contain_text("(not reached)")
+    scrubber.get_by_role("button", name="One event back").click()
+    expect(scrubber).to_contain_text("event 2 of")
+    assert len(asked) <= 4, asked
+    expect(page.get_by_text("paused by you")).to_be_visible()
+    scrubber.get_by_role("button", name="Next failure").click()
+    expect(timeline.get_by_role("row", name="pack").first).not_to_contain_text("(not reached)")
+    scrubber.get_by_role("button", name="To the last event").click()
+    expect(page.get_by_text("paused by you")).to_have_count(0)
+    expect(timeline.get_by_role("row", name="pack").first).to_contain_text("PaperTorn")
+
+
+def test_a_narrow_page_has_the_timeline_as_a_tab(opened: Opened, order: str) -> None:
+    page = opened(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page.goto(f"{order}?step=pack[230].torn.give-up&tab=timeline")
+    timeline = page.get_by_role("treegrid", name="Timeline")
+    expect(timeline.get_by_role("row", name="[230]")).to_have_attribute("aria-selected", "true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
