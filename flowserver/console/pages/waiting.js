@@ -37,7 +37,9 @@ export default function Waiting({ query }) {
     if (!may("tasks.report") || !tasks.length) return false;
     if (!chosen) choose(tasks[0]);
     setMode(wanted);
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".report [data-first]"))?.focus());
+    const focus = () => /** @type {HTMLElement | null} */ (document.querySelector(".report [data-first]"))?.focus();
+    focus(); // at once, so that what is typed next is in the note
+    requestAnimationFrame(focus);
   };
   useKeys("Waiting", [
     { keys: "a", label: "Approve: note, then Enter", run: () => begin("approve") },

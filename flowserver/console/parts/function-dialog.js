@@ -10,7 +10,7 @@ export function FunctionDialog({ row, onPut, onClose }) {
   const [given, setGiven] = useState(
     /** @type {Record<string, string>} */ ({
       name: row ? (row.service === "-" ? row.function : `${row.service}/${row.function}`) : "",
-      url: row?.url ?? "http://127.0.0.1:9000/",
+      url: row?.url ?? "",
       timeoutSeconds: String(row?.timeoutSeconds ?? ""),
       concurrencyMax: String(row?.concurrencyMax ?? ""),
       waitingMax: String(row?.waitingMax ?? ""),
@@ -30,7 +30,7 @@ export function FunctionDialog({ row, onPut, onClose }) {
   return html`<${Confirm} title=${row ? `Edit ${given.name}` : "Register a function"} action=${row ? "Save" : "Register"} onConfirm=${put} onClose=${onClose}>
     ${!row && html`<label class="field"><span>Name: service/function, or function</span>
       <input ...${field("name")} required pattern="([A-Za-z_][A-Za-z0-9_\\-]*(\\.[A-Za-z0-9_\\-]+)?/)?[A-Za-z_][A-Za-z0-9_\\-]*" placeholder="shop/charge" spellcheck="false" /></label>`}
-    <label class="field"><span>Address, to which calls are POSTed</span><input type="url" ...${field("url")} required /></label>
+    <label class="field"><span>Address (a URL), to which calls are POSTed</span><input type="url" ...${field("url")} required /></label>
     <div class="row">
       <label class="field"><span>Seconds for a call</span><input type="number" min="1" ...${field("timeoutSeconds")} placeholder="600" /></label>
       <label class="field"><span>Calls at once</span><input type="number" min="1" ...${field("concurrencyMax")} placeholder="no bound" /></label>
