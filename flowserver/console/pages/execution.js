@@ -89,10 +89,8 @@ export default function ExecutionPage({ params, query }) {
   const shown = /** @type {Record<string, any>} */ (panes)[tab];
   const childLink = (/** @type {string} */ child) => html`<${Link} to=${`/executions/${child.split("/").map(encodeURIComponent).join("/")}`} class="mono">${child}<//>`;
   return html`<div class="page fills execution" data-live=${String(at === null && execution.status === "Running")}>
-    <${Header} run=${run} execution=${execution} summary=${summary} at=${at} onSelect=${select} onTab=${setTab} graph=${graph.data} />
+    <${Header} run=${run} execution=${execution} summary=${summary} at=${at} onSelect=${select} onTab=${setTab} graph=${graph.data} onLive=${() => goTo(null)} />
     <${Problem} error=${run.error.value} onRetry=${run.reload} />
-    ${at !== null && html`<div class="execution-past" role="status">This page is paused by you, as it was after event ${at.toLocaleString()}.${isBehind ? " Loading…" : ""}
-      <button type="button" onClick=${() => goTo(null)}>${execution.status === "Running" ? "Back to live" : "Back to the end"}</button></div>`}
     <div class="execution-body">
       <section class="panel execution-main" aria-label="Execution">
         <${Tabs} tabs=${tabs} value=${tab} onChange=${setTab} label="Views of the execution" />

@@ -13,12 +13,12 @@ import { StopDialog } from "./stop-dialog.js";
 
 /**
  * @typedef {{run: import("./run.js").Run, execution: any, summary: import("./run.js").Summary | null, at: number | null, graph: any,
- *   onSelect: (path: string) => void, onTab: (tab: string) => void}} HeaderProps
+ *   onSelect: (path: string) => void, onTab: (tab: string) => void, onLive: () => void}} HeaderProps
  */
 
 /** @param {HeaderProps} props */
 export function Header(props) {
-  const { execution, summary, at, onSelect, onTab } = props;
+  const { execution, summary, at, onSelect, onTab, onLive } = props;
   const isNow = at === null;
   const status = isNow ? statusOf(execution) : (summary?.status ?? execution.status);
   const tab = (/** @type {string} */ name, /** @type {string} */ label) => html`<button type="button" class="quiet link" onClick=${() => onTab(name)}>${label}</button>`;
@@ -26,6 +26,8 @@ export function Header(props) {
     <div class="row">
       <h1 class="mono"><${Link} to=${path`/flows/${execution.flowName}`}>${execution.flowName}<//> / <bdi>${execution.name}</bdi></h1>
       <${Status} status=${status} />
+      ${!isNow && html`<span class="execution-past" role="status">Paused by you after event ${at.toLocaleString()}
+        <button type="button" onClick=${onLive}>${execution.status === "Running" ? "Back to live" : "Back to the end"}</button></span>`}
       ${isNow && execution.error && html`<span class="execution-error" title=${execution.cause ?? ""}>
         ${execution.failedStep && html`at <button type="button" class="quiet link mono" onClick=${() => onSelect(execution.failedStep)}>${execution.failedStep}</button> · `}
         <span class="mono">${execution.error}</span>${execution.cause && html`: <bdi>${causeText(execution.cause).slice(0, 300)}</bdi>`}

@@ -1,0 +1,209 @@
+"""The page of one execution: reading a failure, following a run, its past, and what is done from it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.function_server import Call, FunctionError, FunctionServer
+from tests.support.server import ServerProcess
+
+ORDER = """\
+version: v1
+type: flow
+steps:
+  - type: task
+    name: charge
+    resourceArn: acs:fc:::services/shop/functions/charge
+    retry: [{errors: [Busy], intervalSeconds: 1, maxAttempts: 2, multiplier: 1}]
+  - type: foreach
+    name: pack
+    iterationMapping: {collection: $.items, item: item}
+    inputMappings: [{target: items, source: $input.items}]
+    steps:
+      - type: task
+        name: label
+        resourceArn: acs:fc:::services/shop/functions/label
+        inputMappings: [{target: item, source: $input.item}]
+  - {type: pass, name: ship}
+"""
+ASK = """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: prepare}
+  - type: task
+    name: approve
+    resourceArn: acs:fc:::services/shop/functions/ask
+    pattern: waitForCallback
+    inputMappings: [{target: token, source: $context.task.token}]
+    outputMappings: [{target: approval, source: $local}]
+  - {type: pass, name: done}
+"""
+EACH = """\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: each
+    iterationMapping: {collection: $.items, item: item}
+    inputMappings: [{target: items, source: $input.items}]
+    steps: [{type: pass, name: a}, {type: pass, name: b}]
+  - {type: pass, name: last}
+"""
+LARGE = 90071992547409931234
+HOSTILE = {
+    "<script>alert(1)</script>": "<img src=x onerror=alert(1)>",
+    "digits": LARGE,
+    "rtl": "txt.\u202eexe",
+    "emoji": "\U0001f389 \u05e9\u05dc\u05d5\u05dd",
+    "long": "abc d" * 40_000,
+}
+
+
+def answer(call: Call) -> Any:
+    """A card service that is busy at first, and a printer that is offline for one label."""
+    if call.function == "shop/charge" and call.headers["x-flowserver-attempt"] == "1":
+        return FunctionError("Busy", "the card service is busy")
+    if call.function == "shop/label" and call.event["item"] == {"sku": "S2"}:
+        return FunctionError("Offline", "printer offline")
+    return call.event
+
+
+@pytest.fixture(scope="module")
+def functions(server: ServerProcess) -> Iterator[FunctionServer]:
+    with FunctionServer(answer) as running:
+        for name in ("charge", "label", "ask"):
+            running.register(server.url, f"shop/{name}")
+        yield running
+
+
+def start(rest: httpx.Client, flow: str, definition: str, given: object, *, wait: int = 60) -> None:
+    rest.put(f"/v1/flows/{flow}", json={"definition": definition}).raise_for_status()
+    body = {"name": "run", "input": given}
+    started = rest.post(f"/v1/flows/{flow}/executions?wait={wait}", json=body)
+    assert started.is_success, started.text
+
+
+def test_a_failure_is_read_to_its_cause_by_keyboard_and_redriven_with_another_input(
+    page: Page, rest: httpx.Client, functions: FunctionServer, unique: str
+) -> None:
+    start(rest, unique, ORDER, {"items": [{"sku": f"S{index}"} for index in range(4)], "orderId": LARGE})
+    page.goto(f"/executions/{unique}/run")
+    expect(page.get_by_text("Failed").first).to_be_visible()
+    page.keyboard.press("f")
+    inspector = page.get_by_role("complementary", name="Step pack[2].label")
+    expect(inspector.get_by_role("heading", name="pack[2].label")).to_be_focused()
+    expect(inspector.get_by_role("group", name="Error").get_by_text("printer offline").first).to_be_visible()
+    expect(inspector.get_by_role("treeitem", name='sku: "S2"')).to_be_visible()
+    expect(page).to_have_url(f"{page.url.split('?')[0]}?step=pack%5B2%5D.label")
+    page.keyboard.press("Escape")
+    expect(inspector).to_have_count(0)
+    page.go_back()
+    page.go_forward()
+
+    page.get_by_role("group", name="Steps of the flow").get_by_role("button", name="charge").click()
+    charge = page.get_by_role("complementary", name="Step charge")
+    attempts = charge.get_by_role("region", name="Attempts")
+    expect(attempts.get_by_role("listitem")).to_have_count(2)
+    expect(attempts.get_by_text("Busy").first).to_be_visible()
+    expect(charge.get_by_role("treeitem", name=f"orderId: {LARGE}")).to_be_visible()
+    charge.get_by_role("button", name="Definition line 4").click()
+    expect(page.locator("[aria-current=location]")).to_have_text("- type: task")
+
+    page.keyboard.press("R")
+    dialog = page.get_by_role("dialog", name=f"Redrive {unique}/run")
+    expect(dialog.get_by_text("pack[2].label", exact=True)).to_be_visible()
+    dialog.get_by_label("Edit the input of the step").check()
+    text = dialog.get_by_role("textbox")
+    expect(text).to_have_value('{\n  "item": {\n    "sku": "S2"\n  }\n}')
+    text.fill('{"item": ')
+    expect(dialog.get_by_role("alert")).to_contain_text("not JSON")
+    text.fill(f'{{"item": {{"sku": {LARGE}}}}}')
+    dialog.get_by_role("button", name="Redrive").click()
+    expect(page.get_by_text("Succeeded").first).to_be_visible()
+    expect(page.get_by_text("redriven once")).to_be_visible()
+    assert functions.calls[-1].event == {"item": {"sku": LARGE}}
+
+
+def test_a_run_is_followed_a_task_reported_and_its_past_looked_at(
+    page: Page, rest: httpx.Client, functions: FunctionServer, unique: str
+) -> None:
+    start(rest, unique, ASK, {}, wait=0)
+    page.goto(f"/executions/{unique}/run?step=approve")
+    graph = page.get_by_role("group", name="Steps of the flow")
+    inspector = page.get_by_role("complementary", name="Step approve")
+    expect(inspector.get_by_text("Waiting for a report")).to_be_visible()
+    expect(graph.get_by_role("button", name="done, Not reached")).to_be_visible()
+    inspector.get_by_role("button", name="Report success").click()
+    dialog = page.get_by_role("dialog", name="Report success of approve")
+    dialog.get_by_role("textbox").fill("[1]")
+    dialog.get_by_role("button", name="Report").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("must be a JSON object")
+    dialog.get_by_role("textbox").fill(f'{{"by": "Ann", "number": {LARGE}}}')
+    dialog.get_by_role("button", name="Report").click()
+    expect(dialog).to_have_count(0)
+    expect(inspector.get_by_text("Succeeded").first).to_be_visible()
+    expect(graph.get_by_role("button", name="done, Succeeded")).to_be_visible()
+    assert rest.get(f"/v1/flows/{unique}/executions/run?wait=60").json()["output"]["approval"]["number"] == LARGE
+
+    events = page.get_by_role("listbox", name="Events")
+    events.get_by_role("option").filter(has_text="TaskSubmitted").click()
+    expect(page.get_by_text("Paused by you")).to_be_visible()
+    expect(inspector.get_by_text("Submitted").first).to_be_visible()
+    expect(inspector.get_by_role("button", name="Report success")).to_have_count(0)
+    expect(graph.get_by_role("button", name="done, Not reached")).to_be_visible()
+    events.press("Home")
+    events.press("k")
+    expect(page).to_have_url(f"{page.url.split('?')[0]}?step=approve&event=9")
+    page.keyboard.press("l")
+    expect(page.get_by_text("Paused by you")).to_have_count(0)
+    expect(inspector.get_by_text("Succeeded").first).to_be_visible()
+
+
+def test_a_long_history_is_searched_and_scrolled(page: Page, rest: httpx.Client, unique: str) -> None:
+    start(rest, unique, EACH, {"items": list(range(2_000))})
+    count = rest.get(f"/v1/flows/{unique}/executions/run/events?order=desc&limit=1").json()["events"][0]["eventId"]
+    assert count > 20_000
+    page.goto(f"/executions/{unique}/run")
+    events = page.get_by_role("listbox", name="Events")
+    expect(events.get_by_role("option").filter(has_text="ExecutionSucceeded")).to_be_visible()
+    events.press("Home")
+    expect(events.get_by_role("option").filter(has_text="ExecutionStarted")).to_be_visible()
+    assert events.get_by_role("option").count() < 100
+    page.goto(f"/executions/{unique}/run?event=10000")
+    chosen = events.get_by_role("option", selected=True)
+    expect(chosen).to_contain_text("10000")
+    expect(chosen).to_contain_text("each[")
+    events.press("j")
+    expect(events.get_by_role("option", selected=True)).to_contain_text("10001")
+    page.goto(f"/executions/{unique}/run?events=each%5B1234%5D")
+    expect(events.get_by_role("option")).to_have_count(10)
+    page.get_by_role("searchbox", name="Search the events").fill("stepexited")
+    expect(events.get_by_role("option")).to_have_count(2)
+    events.get_by_role("option").first.dblclick()
+    expect(page.get_by_role("complementary", name="Step each[1234].a")).to_be_visible()
+
+
+def test_what_users_wrote_is_text(page: Page, rest: httpx.Client, unique: str) -> None:
+    fails = f"version: v1\ntype: flow\nsteps: [{{type: fail, name: f, error: '<b>E</b>', cause: '{'<i>c</i>'}'}}]\n"
+    start(rest, unique, fails, HOSTILE)
+    page.goto(f"/executions/{unique}/run?step=f")
+    error = page.get_by_role("group", name="Error")
+    expect(error.get_by_text("<b>E</b>")).to_be_visible()
+    expect(error.get_by_text("<i>c</i>")).to_be_visible()
+    page.get_by_role("tab", name="Input").first.click()
+    tree = page.get_by_role("tabpanel", name="input").first.get_by_role("tree")
+    expect(tree.get_by_role("treeitem", name="<script>alert(1)</script>")).to_contain_text(
+        "<img src=x onerror=alert(1)>"
+    )
+    expect(tree.get_by_role("treeitem", name="digits")).to_contain_text(str(LARGE))
+    expect(tree.get_by_role("treeitem", name="rtl")).to_contain_text("txt.\\u202eexe")
+    expect(tree.get_by_role("treeitem", name="long").get_by_role("button", name="show")).to_contain_text(
+        "20.0 k of 198.0 k"
+    )
+    tree.get_by_role("treeitem", name="emoji").press("p")
+    expect(page.get_by_text("Copied $input.emoji")).to_be_visible()
+    assert page.evaluate("document.querySelectorAll('i, b:not([class]), img, script:not([src])').length") == 0
