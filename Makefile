@@ -2,7 +2,7 @@
 # Node SDK and of the console, node_modules below tests/) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test covered check testing format docs vendor lock
+.PHONY: help install run test covered check testing format docs vendor screenshots lock
 
 # The newest Python that starts: a name may exist without an interpreter behind it (pyenv's shims).
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
@@ -41,7 +41,7 @@ WORKERS ?= 4
 PYTEST := $(CLEAN) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 help: ## List the tasks
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
 
 install: $(PROJECT) ## Build the environment in .venv
 
@@ -71,6 +71,11 @@ format: $(TESTING) ## Format the code and fix what the linter can
 
 docs: $(TESTING) ## Regenerate the generated parts of docs/
 	$(BIN)/python -m tests.docs.generate
+
+FOLDER ?= build/screenshots
+
+screenshots: testing ## Take pictures of every page of the console (FOLDER=build/screenshots)
+	$(CLEAN) $(BIN)/python -m tests.console.seeded.screenshots $(FOLDER)
 
 vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
 	$(NODE) tests/console/vendor/build.mjs flowserver/console/vendor
