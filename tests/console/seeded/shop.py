@@ -15,7 +15,8 @@ ORDER: Final = (Path(__file__).parent / "order.yaml").read_text("utf-8")
 HOSTILE_TEXT: Final = "<script>document.title='owned'</script><img src=x onerror=alert(1)> ${7*7} {{7*7}}"
 RIGHT_TO_LEFT: Final = "مرحبا \u202eevil\u202c שלום"
 EMOJI: Final = "🚀👩‍👩‍👧‍👦🏳️‍🌈 e\u0301\u0323 ﷽"
-LARGE_BYTES: Final = 5_000_000
+LARGE_CHARACTERS: Final = 120_000
+"""Of each of 42 values: a step holds at most 256 KiB, and all of them together are 5 MB."""
 FUNCTIONS: Final = (
     *(f"shop/{name}" for name in ("reserve", "charge", "order-more", "label", "book", "notify")),
     *("fnf-demo/StartJob", "fnf-demo/GetJobStatus", "trips/book", "trips/cancel", "shop/large"),
@@ -24,14 +25,15 @@ FUNCTIONS: Final = (
 PAGES: Final = {
     "overview": "/",
     "executions": "/executions",
-    "executions-failed": "/executions?status=Failed&flow=order",
-    "executions-none": "/executions?flow=nothing-here",
+    "executions-failed": "/executions?status=failed&flow=order",
+    "executions-none": "/executions?status=timed-out",
     "execution-succeeded": "/executions/order/o-8f0c2a",
     "execution-failed": "/executions/order/o-9a4d17",
     "execution-waiting": "/executions/order/waits-for-stock",
     "execution-500": "/executions/order/items-500",
     "execution-step": "/executions/order/o-9a4d17?step=pack%5B17%5D.label",
     "execution-hostile": "/executions/hostile/e",
+    "execution-large": "/executions/large/e?step=all%5B0%5D.make",
     "flows": "/flows",
     "flow": "/flows/order",
     "editor": "/flows/order/edit",
@@ -50,6 +52,21 @@ type: flow
 steps:
   - {type: pass, name: p, outputMappings: [{target: all, source: $input}]}
   - {type: fail, name: f, error: "<b>Broken</b>", cause: "<img src=x onerror=alert(2)>"}
+"""
+
+
+LARGE: Final = """\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: all
+    iterationMapping: {collection: $.items, item: item}
+    steps:
+      - type: task
+        name: make
+        resourceArn: acs:fc:::services/shop/functions/large
+        outputMappings: [{target: made, source: true}]
 """
 
 
@@ -74,7 +91,7 @@ def answer(call: Call) -> Any:
         case "trips/book":
             return {"booking": f"{event.get('thing')}-1"}
         case "shop/large":
-            return {"text": "0123456789" * (LARGE_BYTES // 10)}
+            return {"text": HOSTILE_TEXT + "0123456789" * (LARGE_CHARACTERS // 10)}
     return {}
 
 
@@ -99,6 +116,8 @@ class Shop:
         self._seed_orders()
         self.flow("hostile", HOSTILE, HOSTILE_TEXT)
         self.start("hostile", "e", {HOSTILE_TEXT: RIGHT_TO_LEFT, "emoji": EMOJI, "script": HOSTILE_TEXT})
+        self.flow("large", LARGE)
+        self.start("large", "e", {"items": list(range(42))})
         self.start("book-trip", "rome", {"soldOut": "car"})
         self.start("book-trip", "oslo", {})
         self.start("approve-expense", "taxi", {"what": "Taxi to the airport", "amount": 42}, wait=0)

@@ -1,0 +1,14 @@
+"""When a page shows what it is about."""
+
+from playwright.sync_api import Page
+
+IS_SETTLED = """() => {
+  const main = document.querySelector("main");
+  return Boolean(main?.textContent.trim()) && !main.querySelector(".loading, [aria-busy=true]");
+}"""
+
+
+def wait_until_settled(page: Page) -> None:
+    """Return once the page has its data; it may still be painted anew with each change on the server."""
+    page.wait_for_function(IS_SETTLED)
+    page.evaluate("new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))")

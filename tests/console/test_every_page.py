@@ -1,0 +1,96 @@
+"""What holds for every page: anybody can use it, it is painted soon, and what came from users is text."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from flowserver.api.console import FOLDER
+from tests.console.browser.settled import wait_until_settled
+from tests.console.conftest import Opened
+from tests.console.seeded.shop import PAGES, Shop, answer
+from tests.support.function_server import FunctionServer
+from tests.support.server import ServerProcess
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+FIRST_PAINT_BYTES_MAX = 60_000
+NARROW = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def functions() -> Iterator[FunctionServer]:
+    with FunctionServer(answer) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def rest(server: ServerProcess, functions: FunctionServer) -> Iterator[httpx.Client]:
+    """A client of a server that a shop has filled."""
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        Shop(client, functions).seed()
+        yield client
+
+
+def violations(page: Page, rules: list[str]) -> list[str]:
+    """What axe-core finds wrong, with the elements that it finds wrong."""
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("(tags) => axe.run(document, { runOnly: tags, preload: false })", rules)
+    return [
+        f"{each['id']}: {each['help']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.usefixtures("rest")
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_no_violation(opened: Opened, name: str) -> None:
+    """All rules on the wide page; contrast in the dark, too; and the narrow page is not wider than its window."""
+    page = opened()
+    page.goto(PAGES[name])
+    wait_until_settled(page)
+    assert violations(page, RULES) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, ["color-contrast"]) == []
+    page.set_viewport_size(NARROW)
+    wait_until_settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+@pytest.mark.usefixtures("rest")
+def test_what_came_from_users_is_text(page: Page) -> None:
+    for path in ("/executions/hostile/e", "/flows/hostile", "/executions?flow=hostile", "/flows", "/", "/queues"):
+        page.goto(path)
+        wait_until_settled(page)
+        assert "owned" not in page.title()
+        assert page.locator("main img, main script, main b:text-is('Broken')").count() == 0
+    page.goto("/executions/hostile/e")
+    expect(page.get_by_text("<b>Broken</b>").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("rest")
+def test_only_little_is_loaded_before_the_first_paint(page: Page) -> None:
+    """What the overview loads: its modules and styles, not the editor's, and what is asked for later."""
+    requested: list[str] = []
+
+    def note(request: Request) -> None:
+        path = urlsplit(request.url).path
+        if path.startswith("/console/"):
+            requested.append(path.removeprefix("/console/"))
+
+    page.on("request", note)
+    page.add_init_script(
+        "window.painted = new Promise((done) => new PerformanceObserver((list) =>"
+        " list.getEntriesByName('first-contentful-paint').length && done())"
+        ".observe({ type: 'paint', buffered: true }))"
+    )
+    page.goto("/", wait_until="commit")
+    page.evaluate("window.painted")
+    sizes = {name: len(gzip.compress((FOLDER / name).read_bytes())) for name in sorted(set(requested))}
+    assert "vendor/preact.js" in sizes
+    assert sum(sizes.values()) <= FIRST_PAINT_BYTES_MAX, sizes
