@@ -26,7 +26,7 @@ PAGES: Final = {
     "overview": "/",
     "executions": "/executions",
     "executions-failed": "/executions?status=failed&flow=order",
-    "executions-none": "/executions?status=timed-out",
+    "executions-none": "/executions?status=timedout",
     "execution-succeeded": "/executions/order/o-8f0c2a",
     "execution-failed": "/executions/order/o-9a4d17",
     "execution-waiting": "/executions/order/waits-for-stock",
