@@ -1,4 +1,4 @@
-"""`python -m tests.console.seeded.screenshots FOLDER [PAGE...]`: pictures of the pages, light and dark, wide and narrow.
+"""`python -m tests.console.seeded.screenshots FOLDER [PAGE...]`: pictures of pages, light and dark, wide and narrow.
 
 The server and its data are made for it (`tests/console/seeded/shop.py`). `make screenshots` runs it.
 """
