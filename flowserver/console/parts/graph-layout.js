@@ -60,6 +60,14 @@ export function layoutOf(graph, folded = new Set()) {
   return kept.get(key);
 }
 
+/** Lead the ways out of a block down to the bottom of its frame. @param {Block} block @param {number} height */
+function reach(block, height) {
+  for (const { arrow, points } of block.lines) {
+    const last = points[points.length - 1];
+    if (!arrow && last[0] === block.exit && last[1] === block.h) points[points.length - 1] = [last[0], height];
+  }
+}
+
 /** @param {string} text @param {number} characters */
 export function cut(text, characters) {
   return text.length <= characters ? text : `${text.slice(0, characters - 1)}…`;
@@ -114,17 +122,13 @@ class Layout {
     /** @type {Block} */
     const all = { w, h: head + bottom, entry: w / 2, exit: w / 2, boxes: [], lines: [], labels: [], dots: [] };
     all.boxes.push({ id: node.id, x: 0, y: 0, w, h: all.h, head });
-    const onward = this.out.get(node.id)?.find((edge) => edge.kind === "next" || edge.kind === "end") ?? null;
     let x = (w - held) / 2 + PAD;
     for (const [index, block] of blocks.entries()) {
+      reach(block, bottom - GAP);
       place(block, x, head + GAP, all);
       /** @type {GraphEdge | undefined} */
       const way = this.out.get(node.id)?.find((edge) => edge.to === inner[index].nodes[0]);
       all.lines.push(line(`in${node.id}.${index}`, way ?? null, [[x + block.entry, head], [x + block.entry, head + GAP]]));
-      if (block.exit !== null) {
-        const out = x + block.exit;
-        all.lines.push({ ...line(`out${node.id}.${index}`, onward, [[out, head + GAP + block.h], [out, all.h]]), arrow: false });
-      }
       if (blocks.length > 1) {
         const text = `[${inner[index].index}]`;
         all.labels.push({ text, full: `Branch ${inner[index].index}`, x: x + block.entry + 16, y: head + GAP / 2, w: 24, edge: null });

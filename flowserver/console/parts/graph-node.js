@@ -28,8 +28,8 @@ export function shownStatus(node, state) {
 export function figures(node, state) {
   const loop = state.iterations;
   if (loop) {
-    const parts = [`${loop.done} ✔`, loop.failed && `${loop.failed} ✕`, loop.running && `${loop.running} ▸`];
-    return `${loop.total} · ${parts.filter(Boolean).join(" ")}`;
+    const parts = /** @type {string[]} */ ([`${loop.done} ✔`, loop.failed && `${loop.failed} ✕`, loop.aborted && `${loop.aborted} ■`, loop.running && `${loop.running} ▸`]);
+    return loop.done === loop.total ? parts[0] : `${loop.total} · ${parts.filter(Boolean).join(" ")}`;
   }
   if ((state.entered ?? 1) > 1) {
     const parts = [state.succeeded && `${state.succeeded} ✔`, state.failed && `${state.failed} ✕`, state.running && `${state.running} ▸`];
@@ -51,9 +51,9 @@ function titleOf(node, branches) {
 
 /** The step in words. @param {GraphNode} node @param {StepState | undefined} state @param {boolean} isLive */
 export function spoken(node, state, isLive) {
-  const what = [node.type, node.name, node.title && `(${node.title})`].filter(Boolean).join(" ");
+  const what = [node.name, `${node.type}${node.title ? ` ${node.title}` : ""}`].join(", ");
   if (!isLive) return what;
-  const said = state ? figures(node, state).replaceAll("✔", "succeeded").replaceAll("✕", "failed").replaceAll("▸", "running").replace("×", "attempts ") : "";
+  const said = state ? figures(node, state).replaceAll("✔", "succeeded").replaceAll("✕", "failed").replaceAll("▸", "running").replaceAll("■", "cut short").replace("×", "attempts ") : "";
   return [what, wordOf(shownStatus(node, state)), said, state?.error].filter(Boolean).join(", ");
 }
 
@@ -78,17 +78,20 @@ export function Node({ node, box, state, isLive, isSelected, isFocus, isFolded, 
   const title = titleOf(node, branches);
   const titleRoom = (box.w - 50) / SMALL_WIDTH - (said ? said.length + 2 : 0);
   const label = spoken(node, state, isLive);
-  return html`<g class="graph-node type-${node.type} tone-${tone} ${isFrame ? "frame" : ""} ${isSelected ? "selected" : ""}"
-    transform=${`translate(${box.x} ${box.y})`} role="button" tabindex=${isFocus ? 0 : -1} aria-label=${label} aria-pressed=${String(isSelected)}
-    data-path=${node.path} data-status=${isLive ? status : undefined} onClick=${() => onPick(node.id)} onFocus=${() => onFocus(node.id)}>
+  return html`<g class="graph-step type-${node.type} tone-${tone}" transform=${`translate(${box.x} ${box.y})`}>
     <title>${[node.name, node.title, node.path !== node.name && node.path].filter(Boolean).join(" · ")}</title>
-    <${Outline} node=${node} box=${box} isFrame=${isFrame} />
-    <${StepIcon} name=${node.call?.kind ?? node.type} x=${12} y=${box.head / 2 - 8} />
-    <text class="graph-name" x="36" y=${box.head / 2 - (title || said ? 4 : -4)}>${cut(node.name, Math.max(4, Math.floor(nameRoom)))}</text>
-    ${title && titleRoom > 3 && html`<text class="graph-title" x="36" y=${box.head / 2 + 13}>${cut(title, Math.floor(titleRoom))}</text>`}
-    ${said && html`<text class="graph-said" x=${box.w - 12} y=${box.head / 2 + 13}>${said}</text>`}
-    ${isLive && html`<${Shape} status=${status} x=${box.w - 28 - side} y=${box.head / 2 - 18} />`}
-    ${state?.iterations && html`<${Bar} loop=${state.iterations} w=${box.w - 24} y=${box.head - 7} />`}
+    <g class="graph-node ${isSelected ? "selected" : ""}" role="button" tabindex=${isFocus ? 0 : -1} aria-label=${label} aria-pressed=${String(isSelected)}
+      data-path=${node.path} data-status=${isLive ? status : undefined} onClick=${() => onPick(node.id)} onFocus=${() => onFocus(node.id)}>
+      <${Outline} node=${node} box=${box} isFrame=${isFrame} />
+    </g>
+    <g class="graph-face" aria-hidden="true">
+      <${StepIcon} name=${node.call?.kind ?? node.type} x=${12} y=${box.head / 2 - 8} />
+      <text class="graph-name" x="36" y=${box.head / 2 - (title || said ? 4 : -4)}>${cut(node.name, Math.max(4, Math.floor(nameRoom)))}</text>
+      ${title && titleRoom > 3 && html`<text class="graph-title" x="36" y=${box.head / 2 + 13}>${cut(title, Math.floor(titleRoom))}</text>`}
+      ${said && html`<text class="graph-said" x=${box.w - 12} y=${box.head / 2 + 13}>${said}</text>`}
+      ${isLive && html`<${Shape} status=${status} x=${box.w - 28 - side} y=${box.head / 2 - 18} />`}
+      ${state?.iterations && html`<${Bar} loop=${state.iterations} w=${box.w - 24} y=${box.head - 7} />`}
+    </g>
   </g>`;
 }
 

@@ -5,7 +5,7 @@ import { select, zoom, zoomIdentity, zoomTransform } from "../vendor/zoom.js";
 /** @typedef {import("./graph-layout.js").Box} Box */
 
 const MOST = 2;
-const LEAST = 0.05;
+const LEAST = 0.002;
 const READABLE = 0.5;
 const MARGIN = 20;
 const STEP = 1.3;

@@ -98,7 +98,7 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
     <div class="graph-zoom">
       <button type="button" class="quiet" aria-label="Zoom in" title="Zoom in (+)" onClick=${() => zoom.zoomBy(1)}>+</button>
       <button type="button" class="quiet" aria-label="Zoom out" title="Zoom out (-)" onClick=${() => zoom.zoomBy(-1)}>−</button>
-      <button type="button" class="quiet" aria-label="Show all" title="Show all (0)" onClick=${() => zoom.fit()}>0</button>
+      <button type="button" class="quiet" title="Show all (0)" onClick=${() => zoom.fit()}>fit</button>
     </div>
   </div>`;
 }

@@ -20,7 +20,7 @@ export function Versions({ flow, answer, aliases, chosen, onPublish }) {
         <span class="grow cut" title=${row.description}>${row.description || html`<span class="muted">no description</span>`}</span>
         ${aliasesOf(aliases, row.version).map((each) => html`<span class="tag mono" key=${each.name}>${each.name}${each.weight < 100 ? ` ${each.weight} %` : ""}</span>`)}
         <span class="muted"><${Time} at=${row.createdTime} /></span>
-        ${rows[index + 1] ? html`<${Link} to=${path`/flows/${flow}`} query=${{ version: row.version, against: rows[index + 1].version }} aria-label=${`What version ${row.version} changed`}>diff<//>` : html`<span class="gap"></span>`}
+        ${rows[index + 1] ? html`<${Link} to=${path`/flows/${flow}`} query=${{ version: row.version, against: rows[index + 1].version }} aria-label=${`diff of version ${row.version}`}>diff<//>` : html`<span class="gap"></span>`}
       </li>`)}
     </ul>
     ${answer.data?.nextToken && html`<p class="muted foot">Older versions: <code>flowserver versions list ${flow}</code></p>`}
