@@ -7,9 +7,12 @@ from flowserver.client.paths import path_of
 from flowserver.client.results import Nothing, Queue, Topic
 
 
-def queues(prefix: str | None = None) -> Listing[Queue]:
-    """Queues by name, without the number of their messages."""
-    return Listing(path_of("queues"), "queues", Queue, {"prefix": prefix})
+def queues(prefix: str | None = None, *, depth: bool = False) -> Listing[Queue]:
+    """Queues by name, without the number of their messages.
+
+    With `depth` their documents have `depth` and `oldestTime`.
+    """
+    return Listing(path_of("queues"), "queues", Queue, {"prefix": prefix, "depth": depth or None})
 
 
 def get_queue(name: str) -> Conversation[Queue]:
@@ -38,9 +41,9 @@ def purge_queue(name: str) -> Conversation[Nothing]:
     return send(Nothing, "POST", path_of("queues", name, "purge"))
 
 
-def topics(prefix: str | None = None) -> Listing[Topic]:
-    """Topics by name, without their subscriptions."""
-    return Listing(path_of("topics"), "topics", Topic, {"prefix": prefix})
+def topics(prefix: str | None = None, *, depth: bool = False) -> Listing[Topic]:
+    """Topics by name, without their subscriptions; with `depth` their documents have `depth`."""
+    return Listing(path_of("topics"), "topics", Topic, {"prefix": prefix, "depth": depth or None})
 
 
 def get_topic(name: str) -> Conversation[Topic]:

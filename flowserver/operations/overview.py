@@ -13,7 +13,6 @@ from flowserver.operations.stuck_executions import OVERDUE_MS
 from flowserver.store.overview.attention import Attention, read_attention
 from flowserver.store.overview.counts import (
     QUARTER_MS,
-    Count,
     FailuresByQuarter,
     count_flows,
     count_overdue_schedules,
@@ -26,6 +25,7 @@ from flowserver.store.overview.counts import (
     late_executions,
 )
 from flowserver.store.overview.throughput import Throughput, read_throughput
+from flowserver.store.sql.bounded_counts import Count
 
 OVERVIEW_SECONDS = 3.0
 """How long an overview is cached: further requests for it in that time cost nothing."""

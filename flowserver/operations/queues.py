@@ -25,6 +25,7 @@ from flowserver.engine.queues.queues import new_receipt
 from flowserver.operations.pages import Page
 from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
+from flowserver.store.queues.depths import Depth, depths_of_queues
 from flowserver.store.queues.message_writes import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.store.queues.messages import (
     Counts,
@@ -40,9 +41,18 @@ MESSAGE_BYTES_MIN = 1_024
 RETENTION_SECONDS_MIN = 60
 PRIORITY_MAX = 16
 LIST_MAX = 1_000
+DEPTHS_MAX = 100
+"""Queues or topics on a page with depths: each costs a count of its own, which ends at DEPTH_MAX."""
+
 DELETED_AT_ONCE = 1_000
 
 T = TypeVar("T")
+
+
+def check_depths(count: int) -> None:
+    """Raises InvalidArgument if a page has too many items for depths."""
+    if count > DEPTHS_MAX:
+        raise InvalidArgument(f"a page with depths has at most {DEPTHS_MAX} items: give a limit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +140,11 @@ class QueueOperations:
         check_no_nul("the prefix", prefix + marker)
         rows = await self._engine.slow_reads.ask(partial(list_queues, prefix=prefix, from_name=marker, limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
+
+    async def depths(self, names: Sequence[str]) -> dict[str, Depth]:
+        """How deep these queues are, DEPTHS_MAX at most; raises InvalidArgument."""
+        check_depths(len(names))
+        return await self._engine.slow_reads.ask(partial(depths_of_queues, names=names))
 
     async def delete(self, name: str) -> None:
         """Delete a queue and all its messages, the messages first. Deleting a missing queue succeeds."""

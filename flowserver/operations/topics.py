@@ -1,6 +1,6 @@
 """Topics, their subscriptions, and publishing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -19,9 +19,11 @@ from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.engine.engine import Engine
 from flowserver.operations.pages import Page
+from flowserver.operations.queues import check_depths
 from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.deliveries import count_undelivered_messages, delete_deliveries_of
+from flowserver.store.queues.depths import undelivered_of_topics
 from flowserver.store.queues.topics import (
     TopicRow,
     delete_topic,
@@ -30,6 +32,7 @@ from flowserver.store.queues.topics import (
     list_topics,
     update_topic,
 )
+from flowserver.store.sql.bounded_counts import Count
 
 MESSAGE_BYTES_MIN: Final = 1_024
 TAG_CHARACTERS_MAX: Final = 16
@@ -104,6 +107,11 @@ class TopicOperations:
         check_no_nul("the prefix", prefix + marker)
         rows = await self._engine.slow_reads.ask(partial(list_topics, prefix=prefix, from_name=marker, limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
+
+    async def depths(self, names: Sequence[str]) -> dict[str, Count]:
+        """How many deliveries of each of DEPTHS_MAX topics at most have not arrived; raises InvalidArgument."""
+        check_depths(len(names))
+        return await self._engine.slow_reads.ask(partial(undelivered_of_topics, names=names))
 
     async def delete(self, name: str) -> None:
         """Delete a topic, its subscriptions and its undelivered messages. Deleting a missing topic succeeds."""

@@ -9,15 +9,16 @@ from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body
 from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.queues import (
+    DepthQuery,
+    ListedQueue,
+    ListedTopic,
     PeekedMessage,
     PeekedMessages,
     PeekQuery,
-    PrefixQuery,
     PublishMessage,
     PurgedQueue,
     Queue,
     QueuePage,
-    QueueSummary,
     SendMessage,
     SentMessage,
     Topic,
@@ -42,10 +43,11 @@ LISTED: Final = 60
 
 
 @router.get("/queues", summary="List queues", response_model=QueuePage, responses=problems())
-async def list_queues(operations: Ops, query: Annotated[PrefixQuery, Query()]) -> Response:
-    """Queues by name, without the number of their messages. Queues that a broker keeps are not among them."""
+async def list_queues(operations: Ops, query: Annotated[DepthQuery, Query()]) -> Response:
+    """Queues by name, with how deep they are if asked. Queues that a broker keeps are not among them."""
     page = await operations.queues.list(prefix=query.prefix, marker=query.next_token or "", limit=query.limit or LISTED)
-    return await page_answer(operations, page, "queues", QueueSummary.of)
+    depths = await operations.queues.depths([each.name for each in page.items]) if query.depth else {}
+    return await page_answer(operations, page, "queues", lambda row: ListedQueue.listed(row, depths.get(row.name)))
 
 
 @router.get("/queues/{queue}", summary="Show a queue", response_model=Queue, responses=problems(QueueNotExist))
@@ -94,10 +96,11 @@ async def purge_queue(queue: QueueName, operations: Ops) -> Response:
 
 
 @router.get("/topics", summary="List topics", response_model=TopicPage, responses=problems())
-async def list_topics(operations: Ops, query: Annotated[PrefixQuery, Query()]) -> Response:
-    """Topics by name."""
+async def list_topics(operations: Ops, query: Annotated[DepthQuery, Query()]) -> Response:
+    """Topics by name, with how many deliveries have not arrived if asked."""
     page = await operations.topics.list(prefix=query.prefix, marker=query.next_token or "", limit=query.limit or LISTED)
-    return await page_answer(operations, page, "topics", TopicSummary.of)
+    depths = await operations.topics.depths([each.name for each in page.items]) if query.depth else {}
+    return await page_answer(operations, page, "topics", lambda row: ListedTopic.listed(row, depths.get(row.name)))
 
 
 @router.get("/topics/{topic}", summary="Show a topic", response_model=Topic, responses=problems(TopicNotExist))

@@ -25,23 +25,28 @@ function spell(seconds) {
 }
 
 /** @param {any} row */
+const Depth = ({ depth }) => (depth ? html`<span class=${depth.count ? "number" : "number muted"}>${depth.atLeast ? "≥ " : ""}${depth.count.toLocaleString()}</span>` : null);
+/** @param {any} row */
 const Name = (row) => html`<span class="mono" title=${row.name}>${row.name}</span>`;
 const QUEUE_COLUMNS = [
   { key: "name", title: "Queue", width: "minmax(120px, 2fr)", render: Name },
-  { key: "visibility", title: "Hidden while received", width: "150px", narrow: "84px", align: right, render: (/** @type {any} */ row) => spell(row.visibilitySeconds) },
+  { key: "depth", title: "Messages", width: "84px", narrow: "72px", align: right, render: Depth },
+  { key: "oldest", title: "Oldest", width: "84px", narrow: "72px", align: right, render: (/** @type {any} */ row) => html`<${Took} from=${row.oldestTime} />` },
+  { key: "visibility", title: "Hidden while received", width: "150px", narrow: false, align: right, render: (/** @type {any} */ row) => spell(row.visibilitySeconds) },
   { key: "delay", title: "Delay", width: "84px", narrow: false, align: right, render: (/** @type {any} */ row) => spell(row.delaySeconds) },
-  { key: "kept", title: "Kept", width: "84px", narrow: "72px", align: right, render: (/** @type {any} */ row) => spell(row.retentionSeconds) },
+  { key: "kept", title: "Kept", width: "84px", narrow: false, align: right, render: (/** @type {any} */ row) => spell(row.retentionSeconds) },
 ];
 const TOPIC_COLUMNS = [
   { key: "name", title: "Topic", width: "minmax(120px, 2fr)", render: Name },
-  { key: "bytes", title: "Largest message", width: "140px", align: right, render: (/** @type {any} */ row) => `${row.messageBytesMax.toLocaleString()} B` },
+  { key: "depth", title: "To deliver", width: "96px", align: right, render: Depth },
+  { key: "bytes", title: "Largest message", width: "140px", narrow: false, align: right, render: (/** @type {any} */ row) => `${row.messageBytesMax.toLocaleString()} B` },
 ];
 
 /** @param {import("../routes.js").PageProps} props */
 export default function Queues({ query }) {
   const isTopics = query.kind === "topics";
   const kind = isTopics ? "topics" : "queues";
-  const list = usePages(`v1/${kind}`, { prefix: query.prefix, limit: 200 }, kind);
+  const list = usePages(`v1/${kind}`, { prefix: query.prefix, depth: true, limit: 100 }, kind);
   const close = () => setQuery({ name: null });
   const side = query.name && (isTopics ? html`<${Topic} key=${query.name} name=${query.name} onClose=${close} />` : html`<${Queue} key=${query.name} name=${query.name} onClose=${close} />`);
   const empty = isTopics
@@ -54,6 +59,8 @@ export default function Queues({ query }) {
         tabs=${[{ value: "queues", label: "Queues" }, { value: "topics", label: "Topics" }]} />
       <input type="search" aria-label="Names that begin with" placeholder="Names that begin with" value=${query.prefix ?? ""}
         onChange=${(/** @type {any} */ event) => setQuery({ prefix: event.currentTarget.value, name: null })} />
+      <span class="grow"></span>
+      <button type="button" onClick=${list.reload}>Read again</button>
     </div>
     <${Problem} error=${list.error} onRetry=${list.reload} />
     <${Split} side=${side || null}>

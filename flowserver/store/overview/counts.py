@@ -24,6 +24,7 @@ from flowserver.store.schema.tables import (
     flows,
     scopes,
 )
+from flowserver.store.sql.bounded_counts import Count, count_up_to
 from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.unreadable import is_text
 
@@ -38,14 +39,6 @@ QUARTER_MS: Final = 900_000
 
 schedules = schedule_tables.schedules
 header = executions.c
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How many there are; with `at_least` there may be more."""
-
-    count: int
-    at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +63,12 @@ class FailuresByQuarter:
         """How many there were from the beginning of that quarter of an hour."""
         first = instant_ms - instant_ms % QUARTER_MS
         found = sum(count for quarter, count in self.counts.items() if quarter >= first)
-        return Count(found, first < self.complete_from)
+        return Count(min(found, COUNTED_MAX), first < self.complete_from)
 
 
 def count_rows(connection: Connection, query: Select[Any]) -> Count:
-    """How many rows an ordered query has."""
-    some = query.limit(COUNTED_MAX + 1).subquery()
-    found = connection.execute(select(func.count()).select_from(some)).scalar_one()
-    return Count(min(found, COUNTED_MAX), found > COUNTED_MAX)
+    """How many rows an ordered query has, COUNTED_MAX at most."""
+    return count_up_to(connection, query, COUNTED_MAX)
 
 
 def count_running(connection: Connection) -> Count:

@@ -46,6 +46,21 @@ async def test_queues_are_listed_in_pages(client: httpx.AsyncClient, app: Applic
     assert [each["name"] for each in found["queues"]] == ["b-1", "b-2"]
 
 
+async def test_lists_show_depths_if_asked(client: httpx.AsyncClient, app: Application, work: str) -> None:
+    await app.state.operations.queues.create("empty", QueueAttributes())
+    await app.state.operations.topics.create("news", TopicAttributes())
+    for body in ("a", "b"):
+        await client.post(f"{work}/messages", json={"body": body, "delaySeconds": 60})
+    empty, deep = (await client.get("/v1/queues?depth=true&limit=100")).json()["queues"]
+    assert (empty["depth"], empty["oldestTime"]) == ({"count": 0, "atLeast": False}, None)
+    assert (deep["depth"], bool(deep["oldestTime"])) == ({"count": 2, "atLeast": False}, True)
+    assert (await client.get("/v1/queues")).json()["queues"][1]["depth"] is None
+    assert (await client.get("/v1/topics?depth=true")).json()["topics"][0]["depth"]["count"] == 0
+    for number in range(101):
+        await app.state.operations.queues.create(f"q{number}", QueueAttributes())
+    assert_problem(await client.get("/v1/queues?depth=true&limit=101"), 400, "InvalidArgument")
+
+
 async def test_topics_are_listed_and_published_to(client: httpx.AsyncClient, app: Application) -> None:
     await app.state.operations.topics.create("orders", TopicAttributes())
     assert [each["name"] for each in (await client.get("/v1/topics")).json()["topics"]] == ["orders"]

@@ -12,7 +12,6 @@ from flowserver.store.overview import attention, counts, throughput
 from flowserver.store.overview.attention import Kind, read_attention
 from flowserver.store.overview.counts import (
     QUARTER_MS,
-    Count,
     count_flows,
     count_overdue_schedules,
     count_parked,
@@ -27,6 +26,7 @@ from flowserver.store.overview.throughput import BUCKETS, read_throughput
 from flowserver.store.schedules.rows import row_of
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import executions, flows
+from flowserver.store.sql.bounded_counts import Count
 from flowserver.store.sql.database import Database
 from tests.store.effort import effort_of
 from tests.store.rows import end, invocation_row, keep_flow, new_execution, save_new, scope

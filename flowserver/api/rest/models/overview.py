@@ -4,13 +4,12 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
+from flowserver.api.rest.models.counts import Count
 from flowserver.api.rest.models.shared_types import Instant, QueryParameters, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.operations.overview import FAILED_SINCE_MS_MAX, Overview
 from flowserver.store.overview.attention import SHOWN_MAX, TEXT_CHARACTERS_MAX, Attention, Kind
-from flowserver.store.overview.counts import COUNTED_MAX
-from flowserver.store.overview.counts import Count as Counted
 from flowserver.store.overview.throughput import BUCKETS, SERIES_ROWS_MAX, Throughput
 
 _COUNT: JsonObject = {"count": 3, "atLeast": False}
@@ -61,20 +60,6 @@ class OverviewQuery(QueryParameters):
             json_schema_extra={"format": "date-time"},
         ),
     ] = None
-
-
-class Count(Resource):
-    """How many there are."""
-
-    model_config = with_examples(_COUNT)
-
-    count: Annotated[int, Field(ge=0, le=COUNTED_MAX)]
-    at_least: Annotated[bool, Field(description="Whether there may be more: the count stopped here.")]
-
-    @classmethod
-    def of(cls, counted: Counted) -> Self:
-        """The count."""
-        return cls(count=min(counted.count, COUNTED_MAX), at_least=counted.at_least or counted.count > COUNTED_MAX)
 
 
 class Series(Resource):

@@ -4,6 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
+from flowserver.api.rest.models.counts import Count
 from flowserver.api.rest.models.shared_types import (
     LIMITS,
     TOKEN_PATTERN,
@@ -17,10 +18,12 @@ from flowserver.api.rest.models.shared_types import (
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
-from flowserver.operations.queues import PRIORITY_MAX, OutgoingMessage
+from flowserver.operations.queues import DEPTHS_MAX, PRIORITY_MAX, OutgoingMessage
+from flowserver.store.queues.depths import DEPTH_MAX, Depth
 from flowserver.store.queues.messages import Counts, QueueMessage
 from flowserver.store.queues.queues import QueueRow
 from flowserver.store.queues.topics import TopicRow
+from flowserver.store.sql.bounded_counts import Count as Counted
 
 _ATTRIBUTES: JsonObject = {
     "name": "work",
@@ -41,6 +44,7 @@ _MESSAGE: JsonObject = {
     "visibleTime": "2026-01-02T03:04:05.678Z",
     "expiresTime": "2026-01-06T03:04:05.678Z",
 }
+_DEPTH: JsonObject = {"depth": {"count": 3, "atLeast": False}, "oldestTime": "2026-01-02T03:04:05.678Z"}
 _TOPIC: JsonObject = {
     "name": "orders",
     "messageBytesMax": 65_536,
@@ -64,6 +68,15 @@ class PeekQuery(QueryParameters):
     limit: Annotated[
         int, Field(ge=1, le=LIMITS.queue_batch_max, description=f"Messages, 1 to {LIMITS.queue_batch_max}.")
     ] = 1
+
+
+class DepthQuery(PrefixQuery):
+    """Which page, and whether with depths."""
+
+    depth: Annotated[
+        bool,
+        Field(description=f"Whether to say how deep each one is; such a page has at most {DEPTHS_MAX} items."),
+    ] = False
 
 
 class QueueSummary(Resource):
@@ -114,12 +127,34 @@ def _queue(row: QueueRow) -> dict[str, str | int]:
     }
 
 
+class ListedQueue(QueueSummary):
+    """A queue as listings show it, perhaps with its depth."""
+
+    model_config = with_examples({**_ATTRIBUTES, **_DEPTH})
+
+    depth: Annotated[
+        Count | None,
+        Field(description=f"Messages in any state, counted up to {DEPTH_MAX:,}; null unless asked for."),
+    ]
+    oldest_time: Annotated[Instant | None, Field(description="When the oldest of them was sent.")]
+
+    @classmethod
+    def listed(cls, row: QueueRow, depth: Depth | None) -> Self:
+        """The queue and its depth."""
+        oldest = None if depth is None else depth.oldest_at
+        return cls(
+            **_queue(row),
+            depth=None if depth is None else Count.of(depth.messages),
+            oldest_time=None if oldest is None else format_instant(oldest),
+        )
+
+
 class QueuePage(Resource):
     """Queues by name."""
 
-    model_config = with_examples({"queues": [_ATTRIBUTES], "nextToken": None})
+    model_config = with_examples({"queues": [{**_ATTRIBUTES, **_DEPTH}], "nextToken": None})
 
-    queues: list[QueueSummary]
+    queues: list[ListedQueue]
     next_token: NextToken
 
 
@@ -222,12 +257,29 @@ class Topic(TopicSummary):
     subscriptions: Annotated[list[str], Field(description="Names of its subscriptions, up to 1,000.")]
 
 
+class ListedTopic(TopicSummary):
+    """A topic as listings show it, perhaps with its depth."""
+
+    model_config = with_examples({**_TOPIC, "depth": _DEPTH["depth"]})
+
+    depth: Annotated[
+        Count | None,
+        Field(description=f"Deliveries that have not arrived, counted up to {DEPTH_MAX:,}; null unless asked for."),
+    ]
+
+    @classmethod
+    def listed(cls, row: TopicRow, depth: Counted | None) -> Self:
+        """The topic and its depth."""
+        shown = TopicSummary.of(row).model_dump(by_alias=False)
+        return cls(**shown, depth=None if depth is None else Count.of(depth))
+
+
 class TopicPage(Resource):
     """Topics by name."""
 
-    model_config = with_examples({"topics": [_TOPIC], "nextToken": None})
+    model_config = with_examples({"topics": [{**_TOPIC, "depth": None}], "nextToken": None})
 
-    topics: list[TopicSummary]
+    topics: list[ListedTopic]
     next_token: NextToken
 
 
