@@ -81,10 +81,12 @@ function Pager({ row, iterations }) {
   const total = counts?.total ?? 0;
   const range = shown.length ? `${shown[0].index.toLocaleString()} – ${shown[shown.length - 1].index.toLocaleString()}` : "none";
   const isFirst = (opened?.begins.length ?? 0) < 2 && !(opened?.begins.at(-1) && !status);
-  return html`
+  const turn = html`
     <button type="button" class="quiet" disabled=${isFirst} aria-label="Page before" title="Page before  [" onClick=${() => iterations.turn(path, -1)}>‹</button>
-    <span class="number" role="status">${problem ? "" : page ? `${range} of ${total.toLocaleString()}` : "loading…"}</span>
-    <button type="button" class="quiet" disabled=${!page?.nextToken} aria-label="Next page" title="Next page  ]" onClick=${() => iterations.turn(path, 1)}>›</button>
+    <span class="number" role=${row.isEnd ? undefined : "status"}>${problem ? "" : page ? `${range} of ${total.toLocaleString()}` : "loading…"}</span>
+    <button type="button" class="quiet" disabled=${!page?.nextToken} aria-label="Next page" title="Next page  ]" onClick=${() => iterations.turn(path, 1)}>›</button>`;
+  if (row.isEnd) return turn;
+  return html`${turn}
     ${problem && html`<span class="timeline-error">${problem.message || String(problem)}</span>`}
     <button type="button" class="quiet chip" aria-pressed=${String(status === "")} onClick=${() => iterations.filter(path, "")}>all</button>
     ${FILTERS.map(([field, value, sign]) => {

@@ -13,8 +13,11 @@ import { duration } from "./basics.js";
  * @typedef {{from: number, to: number, tone: string}} Part
  * @typedef {{key: string, kind: "step" | "iteration" | "pager", path: string, label: string, hint: string, depth: number, status: string,
  *   opens: boolean, isOpen: boolean, from: number, to: number, isRunning: boolean, isWait: boolean, parts: Part[], note: string, error: string,
- *   counts?: Step["iterations"], opened?: Opened, page?: Page, problem?: any}} Row
+ *   counts?: Step["iterations"], opened?: Opened, page?: Page, problem?: any, isEnd?: boolean}} Row
  */
+
+/** A page of so many iterations has buttons to turn it at its end, too. */
+const LONG_PAGE = 20;
 
 const PATH_OF_NAME = /^(?:(.*)\.)?([^.]*)$/;
 
@@ -57,15 +60,18 @@ function isWaiting(node) {
 }
 
 /**
- * When steps that hold no others work: what is not among them is idle time.
+ * When steps that hold no others work; of the others, when they begin and end. What is not among that is idle time.
  * @param {Step[]} steps @param {Node[]} nodes @param {number} now @returns {{from: number, to: number}[]}
  */
 export function busySpans(steps, nodes, now) {
   const holders = new Set(steps.map((step) => placeOf(step.path).parent));
   const byPath = new Map(nodes.map((node) => [node.path, node]));
-  return steps
-    .filter((step) => !holders.has(step.path) && !isWaiting(byPath.get(step.path)) && step.waiting === 0)
-    .map((step) => ({ from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last) }));
+  return steps.flatMap((step) => {
+    const [from, to] = [Date.parse(step.began), step.running ? now : Date.parse(step.last)];
+    const works = !holders.has(step.path) && !isWaiting(byPath.get(step.path)) && step.waiting === 0;
+    if (works) return [{ from, to }];
+    return step.running ? [{ from, to: from }] : [{ from, to: from }, { from: to, to }];
+  });
 }
 
 /** @param {Step} step @returns {string} */
@@ -143,6 +149,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
       });
       if (opened.has(each.path)) for (const loop of inner) addInner(loop, each, depth + 1);
     }
+    if (page && page.iterations.length >= LONG_PAGE) rows.push({ ...NOTHING, key: `${path}]`, kind: "pager", path, depth, opened: state, page, isEnd: true });
   }
 
   /** @param {string} loop @param {Iteration} around @param {number} depth */

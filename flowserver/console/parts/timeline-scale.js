@@ -17,7 +17,7 @@ const TICK_PX = 88;
  * @param {Span[]} busy when steps work; waits are not among them @param {number} from @param {number} to @returns {Span[]}
  */
 export function idleSpans(busy, from, to) {
-  const lengths = busy.map((span) => span.to - span.from).sort((a, b) => a - b);
+  const lengths = busy.map((span) => span.to - span.from).filter((length) => length > 0).sort((a, b) => a - b);
   const median = Math.max(1, lengths[lengths.length >> 1] ?? 1);
   const least = Math.max(IDLE_MS_MIN, MEDIANS * median, (to - from) * PART_MIN);
   const idle = [];
