@@ -309,6 +309,14 @@ class Iteration(Result, frozen=True):
     error: str | None = None
 
 
+class Attempt(msgspec.Struct, frozen=True):
+    """One attempt of a task; `last` is None while it runs."""
+
+    first: str
+    last: str | None = None
+    error: str | None = None
+
+
 class Step(Result, frozen=True):
     """What became of one step of an execution; `pack[].label` is that step in all iterations of `pack`."""
 
@@ -325,6 +333,8 @@ class Step(Result, frozen=True):
     waiting: int = 0
     """Of these, those that have failed and wait for a redrive."""
     attempts: int = 0
+    last_attempts: list[Attempt] = []
+    """The last ten of them; none of a step in an iteration."""
     redrives: int = 0
     error: str | None = None
     iterations: Iterations | None = None

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, NamedTuple
+
+from flowserver.machine.event_details import HistoryEvent, detail_of, text_in
+from flowserver.machine.events import EventType
 
 
 class StepStatus(StrEnum):
@@ -28,6 +32,31 @@ class Iterations:
     running: int = 0
 
 
+ATTEMPTS_KEPT: Final = 10
+"""Attempts whose instants are kept, of each task."""
+
+
+ATTEMPT_EVENTS: Final = frozenset(
+    (
+        EventType.TASK_SCHEDULED,
+        EventType.TASK_SUCCEEDED,
+        EventType.TASK_FAILED,
+        EventType.TASK_TIMED_OUT,
+        EventType.TASK_SUBMIT_FAILED,
+    )
+)
+"""Begins and ends of attempts."""
+
+
+class Attempt(NamedTuple):
+    """One attempt of a task; instants in ms."""
+
+    first_ms: int
+    last_ms: int | None = None
+    """None while it runs."""
+    error: str | None = None
+
+
 @dataclass(slots=True)
 class StepSummary:
     """One step path. Counts are of entries: a step in a loop or an iteration is entered many times. Instants in ms."""
@@ -49,6 +78,8 @@ class StepSummary:
     waited for that redrive, the redrive."""
     attempts: int = 0
     """Attempts of a task in its last run; 0 for other steps."""
+    last_attempts: tuple[Attempt, ...] = ()
+    """The last of them, in order. None are kept of a step in an iteration, whose attempts run beside each other."""
     redrives: int = 0
     """How many redrives have run it again."""
     seen_redrives: int = 0
@@ -62,7 +93,25 @@ class StepSummary:
     def run_again(self, at_ms: int) -> None:
         """A redrive runs it again: its time and its attempts count anew."""
         self.began_ms, self.attempts, self.error = at_ms, 0, None
+        self.last_attempts = ()
         self.redrives += 1
+
+    def note_attempt(self, event: HistoryEvent) -> None:
+        """One of `ATTEMPT_EVENTS`."""
+        if event.type == EventType.TASK_SCHEDULED:
+            self.attempts += 1
+            if "[]" not in self.path:
+                self.last_attempts = (*self.last_attempts[1 - ATTEMPTS_KEPT :], Attempt(event.time_ms))
+        elif event.type == EventType.TASK_SUCCEEDED:
+            self.end_attempt(event.time_ms, None)
+        else:
+            self.error = text_in(detail_of(event).get("error"))
+            self.end_attempt(event.time_ms, self.error or "")
+
+    def end_attempt(self, at_ms: int, error: str | None) -> None:
+        """The attempt that runs, if one does, has ended; with an error if it failed."""
+        if self.last_attempts and self.last_attempts[-1].last_ms is None:
+            self.last_attempts = (*self.last_attempts[:-1], Attempt(self.last_attempts[-1].first_ms, at_ms, error))
 
     @property
     def status(self) -> StepStatus:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from flowserver.machine.event_details import HistoryEvent, detail_of, number_in, text_in
 from flowserver.machine.events import EventType
 from flowserver.machine.foreach_iterations import INDEX_MAX, Loop, Loops
-from flowserver.machine.step_summary import Iterations, StepStatus, StepSummary
+from flowserver.machine.step_summary import ATTEMPT_EVENTS, Iterations, StepStatus, StepSummary
 
 ENTRY_BYTES: Final = 1_000
 """About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""
@@ -216,10 +216,8 @@ class StepSummaries:
         match event.type:
             case EventType.STEP_STARTED:
                 entry.started_event_id = event.event_id
-            case EventType.TASK_SCHEDULED:
-                entry.step.attempts += 1
-            case EventType.TASK_FAILED | EventType.TASK_TIMED_OUT | EventType.TASK_SUBMIT_FAILED:
-                entry.step.error = text_in(detail_of(event).get("error"))
+            case _ if event.type in ATTEMPT_EVENTS:
+                entry.step.note_attempt(event)
             case EventType.STEP_SUCCEEDED:
                 entry.end = StepStatus.SUCCEEDED
             case EventType.STEP_FAILED:
@@ -338,6 +336,7 @@ class StepSummaries:
                 step.failed += 1
             case _:
                 step.cancelled += 1
+        step.end_attempt(at_ms, end)
         if step.status is StepStatus.SUCCEEDED:
             step.error = None
         if entry.loop is not None:

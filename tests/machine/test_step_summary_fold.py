@@ -15,7 +15,7 @@ from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Failure, Stop, Success
 from flowserver.machine.state import Scope
 from flowserver.machine.step_paths import path_of
-from flowserver.machine.step_summary import Iterations, StepStatus, StepSummary
+from flowserver.machine.step_summary import ATTEMPTS_KEPT, Attempt, Iterations, StepStatus, StepSummary
 from flowserver.machine.step_summary_fold import ENTRY_BYTES, StepSummaries
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
@@ -137,6 +137,8 @@ def test_a_whole_execution() -> None:
     assert steps["pack"].iterations == Iterations(total=3, done=3)
     assert (steps["pack"].first_ms, steps["pack"].last_ms) == (NOW_MS + 1_000, NOW_MS + 11_000)
     assert steps["ship"].iterations is None
+    assert steps["charge"].last_attempts == (Attempt(NOW_MS, NOW_MS, "Busy"), Attempt(NOW_MS + 1_000, NOW_MS + 1_000))
+    assert steps["pack[].label"].last_attempts == ()
 
 
 def test_iterations_that_wait_for_a_slot_count_in_the_total() -> None:
@@ -363,6 +365,7 @@ def test_times_and_attempts_are_those_of_the_last_run() -> None:
     again = ("ExecutionRedriven - 8", "StepEntered pay 9", "StepStarted pay 10", "TaskScheduled pay 11")
     pay = _told(*failed, *again)["pay"]
     assert (pay.began_ms - pay.first_ms, pay.attempts, pay.redrives, pay.error) == (8, 1, 1, None)
+    assert pay.last_attempts == (Attempt(NOW_MS + 12),)
     pay = _told(*failed, *again, 'TaskFailed pay 12 {"error":"E2"}', "StepSucceeded pay 13", "StepExited pay 14")["pay"]
     assert (pay.status, pay.last_ms - pay.began_ms, pay.error) == (StepStatus.SUCCEEDED, 5, None)
 
@@ -388,6 +391,19 @@ def test_a_step_that_waits_for_a_redrive_is_counted_and_goes_on_in_the_same_entr
     assert (again.error, again.began_ms > again.first_ms) == (None, True)
     stopped = _told(*WAITS, "ExecutionStopped - 7")["pay"]
     assert (stopped.status, stopped.waiting) == (StepStatus.CANCELLED, 0)
+
+
+def test_the_last_attempts_are_kept_and_end_with_their_step() -> None:
+    retries = tuple(
+        line
+        for number in range(12)
+        for line in (f"TaskScheduled pay {3 + 2 * number}", f'TaskFailed pay {4 + 2 * number} {{"error":"E{number}"}}')
+    )
+    first = ("ExecutionStarted - 0", "StepEntered pay 1", "StepStarted pay 2", *retries)
+    pay = _told(*first)["pay"]
+    assert (pay.attempts, len(pay.last_attempts), pay.last_attempts[-1].error) == (12, ATTEMPTS_KEPT, "E11")
+    stopped = _told(*first[:4], "ExecutionStopped - 4")["pay"]
+    assert stopped.last_attempts == (Attempt(NOW_MS + 4, NOW_MS + 5, "Cancelled"),)
 
 
 def test_only_steps_that_waited_are_run_again_by_a_redrive_of_a_running_execution() -> None:

@@ -5,7 +5,7 @@ import { duration } from "./basics.js";
  * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, attempts: number, redrives: number,
  *   error: string | null, began: string, last: string,
  *   iterations: {total: number, done: number, failed: number, aborted: number, running: number} | null,
- *   tries?: {from: string, to: string | null, error: string | null}[]}} Step as in step summaries
+ *   lastAttempts?: {first: string, last: string | null, error: string | null}[]}} Step as in step summaries
  * @typedef {{path: string, type: string, call?: {pattern: string} | null}} Node as in graphs of definitions
  * @typedef {{index: number, path: string, status: string, step: string | null, attempts: number, error: string | null, first: string, last: string}} Iteration
  * @typedef {{begins: number[], status: string}} Opened `begins`: the index that each page up to the one shown begins with
@@ -93,10 +93,10 @@ function noteOf(step) {
 
 /** @param {Step} step @param {number} now @returns {Part[]} */
 function partsOf(step, now) {
-  return (step.tries ?? []).map((attempt) => ({
-    from: Date.parse(attempt.from),
-    to: attempt.to === null ? now : Date.parse(attempt.to),
-    tone: attempt.error ? "fail" : attempt.to === null ? "run" : "ok",
+  return (step.lastAttempts ?? []).map(({ first, last, error }) => ({
+    from: Date.parse(first),
+    to: last === null ? now : Date.parse(last),
+    tone: error !== null ? "fail" : last === null ? "run" : "ok",
   }));
 }
 
@@ -123,7 +123,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
     rows.push({
       ...base, status: step.waiting ? "WaitingForRedrive" : step.status, opens, isOpen: opened.has(path),
       from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last), isRunning: step.running > 0,
-      isWait: isWaiting(nodeOf.get(path)), parts: step.entered > 1 ? [] : partsOf(step, now), note: noteOf(step), error: step.error ?? "",
+      isWait: isWaiting(nodeOf.get(path)), parts: partsOf(step, now), note: noteOf(step), error: step.error ?? "",
     });
     if (opens) addIterations(path, depth + 1, step.iterations);
   }

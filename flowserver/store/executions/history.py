@@ -194,7 +194,7 @@ def _event(row: Row[Any], event_id: int, kept: "_StoredEvent", parts: PartReader
     if kept.parts and parts is not None:
         detail = _with_parts(row.execution_id, detail, kept.parts, parts)
     yield_to_writer()
-    return Event(event_id, kept.schedule_event_id, EventType(kept.type), kept.step_name, row.time, detail)
+    return Event(event_id, kept.schedule_event_id, _TYPES[kept.type], kept.step_name, row.time, detail)
 
 
 def _with_parts(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
@@ -221,6 +221,9 @@ class _StoredEvent(msgspec.Struct, array_like=True):
     detail: msgspec.Raw
     parts: list[_Reference] = []
 
+
+_TYPES = {each.value: each for each in EventType}
+"""A look-up takes a third of the time of `EventType(...)`, and is made for each event that is read."""
 
 _DECODER = msgspec.json.Decoder(list[_StoredEvent])
 _CHECKS = checks_of(histories.c)

@@ -8,8 +8,9 @@ from flowserver.api.rest.models.shared_types import Instant, NextToken, PageQuer
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.state import Status
+from flowserver.machine.step_summary import ATTEMPTS_KEPT, StepStatus, StepSummary
+from flowserver.machine.step_summary import Attempt as AttemptSummary
 from flowserver.machine.step_summary import Iterations as IterationCounts
-from flowserver.machine.step_summary import StepStatus, StepSummary
 from flowserver.operations.history_search import EVENT_ID_MAX
 
 _STEP: JsonObject = {
@@ -21,6 +22,7 @@ _STEP: JsonObject = {
     "succeeded": 0,
     "failed": 0,
     "attempts": 0,
+    "lastAttempts": [],
     "redrives": 0,
     "error": None,
     "first": "2026-01-02T03:04:05.678Z",
@@ -45,6 +47,23 @@ class Iterations(Resource):
     def of(cls, loop: IterationCounts) -> Self:
         """The counts as the API shows them."""
         return cls(total=loop.total, done=loop.done, failed=loop.failed, aborted=loop.aborted, running=loop.running)
+
+
+class Attempt(Resource):
+    """One attempt of a task."""
+
+    first: Instant
+    last: Annotated[Instant | None, Field(description="Null while it runs.")]
+    error: Annotated[
+        str | None,
+        Field(description="Null while it runs, and if it succeeded; `Cancelled` if the end of its step cut it short."),
+    ]
+
+    @classmethod
+    def of(cls, attempt: AttemptSummary) -> Self:
+        """The attempt as the API shows it."""
+        last = None if attempt.last_ms is None else format_instant(attempt.last_ms)
+        return cls(first=format_instant(attempt.first_ms), last=last, error=attempt.error)
 
 
 class Step(Resource):
@@ -74,6 +93,10 @@ class Step(Resource):
     attempts: Annotated[
         int, Field(description="Attempts of a task in its last run, of all entries together; 0 for other steps.")
     ]
+    last_attempts: Annotated[
+        list[Attempt],
+        Field(description=f"The last of them, {ATTEMPTS_KEPT} at most, in order; none of a step in an iteration."),
+    ]
     redrives: Annotated[int, Field(description="How many redrives of the execution have run it again.")]
     error: Annotated[
         str | None, Field(description="The last error of an attempt or of the step; null once it has succeeded.")
@@ -99,6 +122,7 @@ class Step(Resource):
             succeeded=step.succeeded,
             failed=step.failed + step.caught,
             attempts=step.attempts,
+            last_attempts=[Attempt.of(each) for each in step.last_attempts],
             redrives=step.redrives,
             error=step.error,
             first=format_instant(step.first_ms),
