@@ -88,6 +88,11 @@ def dump_json(value: Json) -> str:
     return _ENCODER.encode(value).decode()
 
 
+def raw_json(text: str) -> Json:
+    """A valid JSON text, which is dumped as it is."""
+    return msgspec.Raw(text.encode())
+
+
 def dump_json_bytes(value: Json) -> bytes:
     """The UTF-8 bytes of `dump_json`."""
     return _ENCODER.encode(value)

@@ -225,7 +225,7 @@ class Engine(Parts):
             self.metrics.ended(execution.status)
             self.schedules.execution_ended(execution.execution_id)
         self.starter.note_change(is_new=begins, is_running=execution.is_running)
-        self.watchers.notify_change(execution)
+        self.watchers.notify_change(execution, changes.events)
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True

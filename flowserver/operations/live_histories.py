@@ -1,9 +1,10 @@
-"""Histories as they grow, each read and encoded once for all readers that follow it on this node.
+"""Histories as they grow, each encoded once for all readers that follow it on this node, and read once or not at all.
 
 A *page* is the events after a place, as one read has found them. Histories only grow, so a page stays true, and all
-readers at its place get the same bytes. All readers of one execution share a `_Followed`. It hears of changes, reads
-what is new after the place where its readers wait, and only then wakes them: they find the page, and read nothing. A
-reader elsewhere finds a page that is kept, or reads, together with those at its place.
+readers at its place get the same bytes. All readers of one execution share a `_Followed`. It hears of changes, gets
+the page after the place where its readers wait, and only then wakes them. The events of that page are those that this
+node has just committed; if they do not follow that place, another node has committed some, and it reads. A reader
+elsewhere finds a page that is kept, or reads, together with those at its place.
 
 What is known of the end of a history holds until the next change, which `_changes` counts: a read that began before it
 says nothing about the end any more, but its page is good. What is known makes a reader wait, but no reader ends before
@@ -12,7 +13,7 @@ it has looked for itself, since a redrive may continue the history.
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -23,15 +24,17 @@ from cachetools import LRUCache
 from sqlalchemy import Connection
 
 from flowserver.base.malloc_trim import give_back_memory
+from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.concurrency.threads import run_aside
 from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths
+from flowserver.machine.events import Event, EventType
 from flowserver.operations.fold_cache import read_on
 from flowserver.operations.history_search import HistorySearch, PlacedEvent
-from flowserver.store.executions.history import list_events_page, time_of
+from flowserver.store.executions.history import find_news, list_events_page, time_of
 from flowserver.store.executions.lookups import is_running
 
 LOOK_AGAIN_SECONDS = 5.0
@@ -41,6 +44,18 @@ permission of a waiting reader is checked."""
 PAGE_EVENTS: Final = 200
 PAGE_BYTES: Final = 262_144
 """Of details; a page has one event at least."""
+
+NEWS_CHARACTERS: Final = 65_536
+"""Of details; more are encoded beside the event loop."""
+
+ENDS: Final = frozenset(
+    (
+        EventType.EXECUTION_SUCCEEDED,
+        EventType.EXECUTION_FAILED,
+        EventType.EXECUTION_STOPPED,
+        EventType.EXECUTION_TIMED_OUT,
+    )
+)
 
 PAUSE_SECONDS: Final = 0.02
 """After news, how long further news of the same execution wait, so that a busy execution is read fifty times a second
@@ -57,7 +72,9 @@ MANY_READERS: Final = 100
 GIVE_BACK_SECONDS: Final = 1.0
 
 Encode = Callable[[Iterator[PlacedEvent]], Sequence[bytes]]
-"""Encodes events, beside the event loop."""
+"""Encodes events: a few in the event loop, many beside it."""
+
+Pause = Callable[[], object]
 
 Check = Callable[[], Awaitable[object]]
 """Raises if the reader may read no further."""
@@ -172,6 +189,14 @@ class _Look:
     is_over: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _News:
+    """All events after a place; None if they are too many to be news."""
+
+    events: Sequence[Event] | None
+    is_over: bool
+
+
 class _Followed:
     """An execution that some follow. It has a task while it is open."""
 
@@ -189,8 +214,8 @@ class _Followed:
         """Nothing came after this event when the present number of changes was known; None if that is not known."""
         self._reads: SingleFlight[int, _Look] = SingleFlight()
         self._watching = ExitStack()
-        self._woken = self._watching.enter_context(engine.watchers.watch_changes(kind.execution_id)).woken
-        self._task = asyncio.create_task(self._watch(), name="followed history")
+        self._watch = self._watching.enter_context(engine.watchers.watch_changes(kind.execution_id))
+        self._task = asyncio.create_task(self._follow(), name="followed history")
 
     def enter(self) -> None:
         """One more reader follows it."""
@@ -211,27 +236,51 @@ class _Followed:
         """Look for the events after this one, together with others that ask for the same."""
         return await self._reads.run(place, partial(self._read, place))
 
-    async def _watch(self) -> None:
+    async def _follow(self) -> None:
         while True:
-            await is_set_within(self._woken, LOOK_AGAIN_SECONDS)
-            self._woken.clear()
+            await is_set_within(self._watch.woken, LOOK_AGAIN_SECONDS)
+            self._watch.woken.clear()
+            news, self._watch.news = self._watch.news, []
             self._changes += 1
             end, self._end = self._end, None
             if end is not None:
                 with suppress(Exception):  # readers then read for themselves, and get the error
-                    await self.read(end)
+                    await self._reads.run(end, partial(self._read_news, end, news))
             self.news.set()
             self.news = asyncio.Event()
             await asyncio.sleep(PAUSE_SECONDS + PAUSE_SECONDS_EACH * self.readers)
 
+    async def _read_news(self, place: int, committed: Sequence[Event]) -> _Look:
+        """As `_read`. `committed` are all news if no other node has committed any; then nothing is read.
+
+        Otherwise a look-up finds the news, in the common case of a few small events.
+        """
+        changes = self._changes
+        committed = [event for event in committed if event.event_id > place]
+        async with self._use_paths() as paths:
+            if _are_next(committed, place):
+                found = _News(committed, committed[-1].type in ENDS)
+            else:
+                found = await self._engine.reader.ask(partial(self._find_news, place=place))
+            events = found.events
+            if events is not None and (not events or self._can_place(events, paths)):
+                page = self._page(events, paths) if events else None
+                return self._learn(place, changes, _Look(page, True, found.is_over))
+        return await self._read(place)
+
     async def _read(self, place: int) -> _Look:
         changes = self._changes
-        kind = self._kind
-        async with AsyncExitStack() as stack:
-            paths = None
-            if kind.with_paths:
-                paths = await stack.enter_async_context(self._search.use_paths(kind.execution_id))
+        async with self._use_paths() as paths:
             look = await self._engine.slow_reads.ask(partial(self._look, place=place, paths=paths))
+        return self._learn(place, changes, look)
+
+    def _use_paths(self) -> AbstractAsyncContextManager[EventPaths | None]:
+        if self._kind.with_paths:
+            return self._search.use_paths(self._kind.execution_id)
+        return nullcontext()
+
+    def _learn(self, place: int, changes: int, look: _Look) -> _Look:
+        """Keep what was found by a look that began at this number of changes."""
         if look.page is not None and self.readers:
             self._kept.keep(self, place, look.page)
         if changes == self._changes:
@@ -240,6 +289,29 @@ class _Followed:
                 end = place if look.page is None else look.page.last_event_id
                 self._end = end if self._end is None else min(end, self._end)
         return look
+
+    def _find_news(self, connection: Connection, *, place: int) -> _News:
+        is_over = not is_running(connection, self._kind.execution_id)
+        return _News(find_news(connection, self._kind.execution_id, from_event_id=place + 1), is_over)
+
+    def _can_place(self, news: Sequence[Event], paths: EventPaths | None) -> bool:
+        """Take the events into the paths, if these are wanted. False if earlier events are missing there."""
+        if paths is None:
+            return True
+        for event in news:
+            if event.event_id == paths.last_event_id + 1:
+                paths.add(event)
+        return paths.last_event_id >= news[-1].event_id and paths.size <= self._engine.limits.step_paths_bytes_max
+
+    def _page(self, events: Sequence[Event], paths: EventPaths | None, pause: Pause = lambda: None) -> Page:
+        placed = repeat(None) if paths is None else paths.paths_of(event.event_id for event in events)
+
+        def encoded() -> Iterator[PlacedEvent]:
+            for each in zip(events, placed, strict=False):
+                yield PlacedEvent(*each)
+                pause()
+
+        return Page(events[-1].event_id, self._kind.encode(encoded()))
 
     def _look(self, connection: Connection, *, place: int, paths: EventPaths | None) -> _Look:
         """Look in a thread; it reads first whether the execution is over, so that nothing comes after its end."""
@@ -250,13 +322,20 @@ class _Followed:
         )
         if not events:
             return _Look(None, True, is_over)
-        placed: Iterator[str | None] = repeat(None)
-        if paths is not None:
-            if paths.last_event_id < events[-1].event_id:
-                read_on(connection, execution_id, paths, limits)
-            placed = iter(paths.paths_of(event.event_id for event in events))
-        pieces = self._kind.encode(map(PlacedEvent, events, placed))
-        return _Look(Page(events[-1].event_id, pieces), following is None, is_over)
+        if paths is not None and paths.last_event_id < events[-1].event_id:
+            read_on(connection, execution_id, paths, limits)
+        return _Look(self._page(events, paths, yield_to_writer), following is None, is_over)
+
+
+def _are_next(events: Sequence[Event], place: int) -> bool:
+    """Whether these events follow that place without a gap, are whole, and so few that they are encoded at once."""
+    return (
+        0 < len(events) <= PAGE_EVENTS
+        and events[0].event_id == place + 1
+        and events[-1].event_id == place + len(events)
+        and not any(event.parts for event in events)
+        and sum(len(event.detail) for event in events) <= NEWS_CHARACTERS
+    )
 
 
 class _KeptPages(LRUCache[tuple[_Followed, int], Page]):

@@ -84,11 +84,11 @@ def wait_until() -> str:
     return _flow("{type: wait, name: until, timestamp: $.at}")
 
 
-def polling() -> str:
-    """The loop of the polling tutorial without its pause; the function counts `try_count` up to `$input.turns`."""
+def polling(pause_seconds: int = 0) -> str:
+    """The loop of the polling tutorial; the function counts `try_count` up to `$input.turns`."""
     return _flow(
         "{type: pass, name: Init, outputMappings: [{target: try_count, source: 0}]}",
-        "{type: wait, name: Wait, duration: 0}",
+        f"{{type: wait, name: Wait, duration: {pause_seconds}}}",
         f"{{type: task, name: GetJobStatus, resourceArn: '{FUNCTION}poll', inputMappings: ["
         "{target: try_count, source: $local.try_count}, {target: turns, source: $input.turns}]}",
         "{type: choice, name: CheckJobComplete, inputMappings: [{target: status, source: $local.job_status}],"

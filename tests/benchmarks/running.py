@@ -21,7 +21,7 @@ from tests.benchmarks.scaling import foreach, growth, loop
 from tests.benchmarks.schedules import schedules
 from tests.benchmarks.services import long_poll, queue, tasks
 from tests.benchmarks.stage import Shape, Stage, staged
-from tests.benchmarks.streams import streams
+from tests.benchmarks.streams import stream_delay, streams
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
 from tests.benchmarks.timers import timers
 from tests.benchmarks.waiting import waiting
@@ -46,6 +46,7 @@ SERVICES: dict[str, Workload] = {
     "tasks": tasks,
     "command-line": command_line,
     "streams": streams,
+    "stream-delay": stream_delay,
 }
 """The services around the flows, and the command line."""
 

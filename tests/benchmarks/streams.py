@@ -1,4 +1,5 @@
-"""Many streams of the events of one execution: live while it goes on, and once more after its end.
+"""Many streams of the events of one execution: live while it goes on, and once more after its end; and how long an
+event takes from its turn to the stream's client.
 
 The execution waits for the report of a token and then makes calls. It runs once without streams, so that what the
 execution itself costs is known and taken off.
@@ -6,17 +7,21 @@ execution itself costs is known and taken off.
 
 import asyncio
 import json
+import re
 import time
+from collections.abc import Callable
+from datetime import datetime
+from itertools import count as counting
 from typing import cast
 
 import httptools
 
 from tests.benchmarks import definitions
-from tests.benchmarks.client import rpc
-from tests.benchmarks.figures import MIB, Figures, Rows
+from tests.benchmarks.client import Client, rpc
+from tests.benchmarks.figures import MIB, Figures, Rows, latency_figures, percentile
 from tests.benchmarks.load import run_in_flight
 from tests.benchmarks.stage import Stage
-from tests.benchmarks.workloads import SUCCEEDED, Scale
+from tests.benchmarks.workloads import IN_FLIGHT, SUCCEEDED, Scale
 from tests.support.processes import machine_cpu_seconds
 
 FLOW = "followed"
@@ -24,10 +29,20 @@ STREAMS = 500
 ITEMS = 133
 """Calls of the execution, which make 1,211 events of it."""
 
+FOLLOWED = 20
+TURNS = 10
+"""Calls of each execution of the loop, one a second."""
+
+INSTANT = re.compile(rb'"time":"([^"]+)"')
+
 OPENED_AT_ONCE = 50
 LOOK_SECONDS = 0.02
 SETTLED_SECONDS = 2.0
 """For the server to notice that the connections are closed, and to give their memory back."""
+
+
+OnPart = Callable[[bytes], None]
+"""Gets what arrives of a stream."""
 
 
 async def streams(stage: Stage, scale: Scale) -> Rows:
@@ -46,6 +61,55 @@ async def streams(stage: Stage, scale: Scale) -> Rows:
     return {"streams live": live, "streams of the past": await _measured(stage, count, "live", settled)}
 
 
+async def stream_delay(stage: Stage, scale: Scale) -> Rows:
+    """20 executions that call a function every second, each followed by a stream of the last server; alone and with W1.
+
+    The delay runs from the instant that an event bears, which its turn takes before the commit, to its arrival.
+    """
+    await stage.create_flow("poll-slowly", definitions.polling(pause_seconds=1))
+    await stage.create_flow("calls", definitions.calls())
+    turns = scale(TURNS)
+    rows: Rows = {}
+    for title, in_flight in (("warm-up", 0), ("stream delay, alone", 0), ("stream delay, beside W1", IN_FLIGHT)):
+        beside = asyncio.create_task(_run_w1(stage, in_flight, title))
+        delays = await asyncio.gather(*(_delays(stage, f"{title[-2:]}-{n}", turns) for n in range(FOLLOWED)))
+        beside.cancel()
+        seconds = [delay for each in delays for delay in each]
+        figures = latency_figures(seconds) | {"p95_ms": 1000 * percentile(seconds, 0.95)}
+        rows[title] = {f"delay_{name}": value for name, value in figures.items()} | {"events": len(seconds)}
+        await asyncio.wait([beside])
+        await stage.until_quiet()
+    del rows["warm-up"]
+    return rows
+
+
+async def _run_w1(stage: Stage, in_flight: int, prefix: str) -> None:
+    """Executions of five calls, until it is cancelled."""
+    action = rpc("StartSyncExecution", FlowName="calls", Input=definitions.INPUT)
+
+    async def piece(_: int) -> None:
+        (await stage.client.call(action)).require(SUCCEEDED)
+
+    if in_flight:
+        await run_in_flight(counting(), in_flight, piece)
+
+
+async def _delays(stage: Stage, execution: str, turns: int) -> list[float]:
+    """Start an execution of the loop and follow it; returns the seconds that each event took, from the second on."""
+    action = rpc("StartExecution", FlowName="poll-slowly", ExecutionName=execution, Input=json.dumps({"turns": turns}))
+    (await stage.client.call(action)).require(b'"Status"')
+    delays: list[float] = []
+
+    def arrived(part: bytes) -> None:
+        now = time.time()
+        delays.extend(now - datetime.fromisoformat(found.decode()).timestamp() for found in INSTANT.findall(part))
+
+    reader = await _open(stage.clients[-1], "poll-slowly", execution, arrived)
+    before = len(delays)
+    await reader.ended
+    return delays[before:]
+
+
 async def _measured(
     stage: Stage, count: int, execution: str, settled_seconds: float, *, own_seconds: float = 0.0, is_live: bool = False
 ) -> Figures:
@@ -55,7 +119,7 @@ async def _measured(
     readers: list[_Stream] = []
 
     async def open_one(_: int) -> None:
-        readers.append(await _open(stage, execution))
+        readers.append(await _open(stage.client, FLOW, execution))
 
     async def watch_memory() -> None:
         nonlocal peak
@@ -103,11 +167,11 @@ async def _complete(stage: Stage, execution: str) -> None:
     (await stage.describe_end(FLOW, execution)).require(SUCCEEDED)
 
 
-async def _open(stage: Stage, execution: str) -> "_Stream":
+async def _open(client: Client, flow: str, execution: str, on_part: OnPart = lambda _: None) -> "_Stream":
     """A stream whose first event has come."""
-    host, _, port = stage.client.url.removeprefix("http://").partition(":")
-    path = f"/v1/flows/{FLOW}/executions/{execution}/events/stream"
-    _, protocol = await asyncio.get_running_loop().create_connection(_Stream, host, int(port))
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    path = f"/v1/flows/{flow}/executions/{execution}/events/stream"
+    _, protocol = await asyncio.get_running_loop().create_connection(lambda: _Stream(on_part), host, int(port))
     protocol.transport.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     await protocol.begun
     return protocol
@@ -118,7 +182,8 @@ class _Stream(asyncio.Protocol):
 
     MARK = b"\ndata: "
 
-    def __init__(self) -> None:
+    def __init__(self, on_part: OnPart) -> None:
+        self._on_part = on_part
         self.transport: asyncio.Transport
         loop = asyncio.get_running_loop()
         self.begun: asyncio.Future[None] = loop.create_future()
@@ -141,6 +206,7 @@ class _Stream(asyncio.Protocol):
 
     def on_body(self, part: bytes) -> None:
         self.chunks += 1
+        self._on_part(part)
         text = self._tail + part
         self.events += text.count(self.MARK)
         self._tail = text[-len(self.MARK) + 1 :]

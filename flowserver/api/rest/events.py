@@ -15,13 +15,12 @@ from starlette.types import Receive, Scope, Send
 from flowserver.api.large_bodies import in_pieces
 from flowserver.api.middleware import STALLED_SECONDS, AnswerStalled
 from flowserver.api.rest.answers import page_answer
-from flowserver.api.rest.models.events import Event, EventPage, EventQuery, StreamQuery
+from flowserver.api.rest.models.events import Event, EventPage, EventQuery, StreamQuery, shown
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists, InvalidArgument
 from flowserver.base.json_values import dump_json_bytes
-from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent
 from flowserver.operations.live_histories import Page
 from flowserver.store.executions.history_search import EventFilter
@@ -148,8 +147,7 @@ def _encode(events: Iterator[PlacedEvent]) -> list[bytes]:
 
 
 def _message(placed: PlacedEvent) -> bytes:
-    yield_to_writer()
-    data = dump_json_bytes(Event.of_placed(placed).model_dump())
+    data = dump_json_bytes(shown(placed))
     return b"id: %d\r\ndata: %b\r\n\r\n" % (placed.event.event_id, data)
 
 

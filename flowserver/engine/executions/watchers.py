@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
+from flowserver.machine.events import Event
 from flowserver.machine.state import Execution
 from flowserver.store.executions.committed_ends import End
 
@@ -19,9 +20,8 @@ class Watch:
     """Set when it is time to read the execution."""
     end: End | None = None
     """The end, if this node committed it; if None, read the execution."""
-
-
-K = TypeVar("K")
+    news: list[Event] = field(default_factory=list)
+    """Events that this node has committed, for a request that watches changes and takes them away."""
 
 
 class Watchers:
@@ -50,9 +50,11 @@ class Watchers:
         """Woken when this node ends an execution of that name, for a request that does not know its id yet."""
         return _waiting(self._for_names, (flow_name, name), Watch())
 
-    def notify_change(self, execution: Execution) -> None:
+    def notify_change(self, execution: Execution, events: Sequence[Event] = ()) -> None:
         """Wake the requests after this node has committed a change of the execution, perhaps its end."""
-        _wake(self._for_changes, execution.execution_id)
+        for watch in self._for_changes.get(execution.execution_id, ()):
+            watch.news += events
+            watch.woken.set()
         if execution.is_running:
             return
         by_id = self._for_ends.get(execution.execution_id, ())
@@ -74,21 +76,18 @@ class Watchers:
     def stop(self) -> None:
         """Wake all requests because the server stops. A request that sees `is_stopping` waits no longer."""
         self.is_stopping = True
-        for execution_id in self._for_changes:
-            _wake(self._for_changes, execution_id)
-        for execution_id in self._for_ends:
-            _wake(self._for_ends, execution_id)
-        for key in self._for_names:
-            _wake(self._for_names, key)
+        for watches in (*self._for_changes.values(), *self._for_ends.values(), *self._for_names.values()):
+            for watch in watches:
+                watch.woken.set()
 
 
-def _wake(waiting: dict[K, set[Watch]], key: K) -> None:
+def _wake(waiting: dict[str, set[Watch]], key: str) -> None:
     for watch in waiting.get(key, ()):
         watch.woken.set()
 
 
 @contextmanager
-def _waiting(waiting: dict[K, set[Watch]], key: K, watch: Watch) -> Iterator[Watch]:
+def _waiting(waiting: dict[Any, set[Watch]], key: Any, watch: Watch) -> Iterator[Watch]:
     waiting[key].add(watch)
     try:
         yield watch

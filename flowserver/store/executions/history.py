@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 ROW_CHARACTERS = 65_536
 """A row takes no more events once its details reach this length, because readers keep several rows in memory."""
 
+NEWS_ROWS = 8
+"""`find_news` reads no more."""
+
 ROWS_AT_ONCE = 4
 """Rows that a reader fetches at a time. A row has at most `ROW_CHARACTERS` plus the detail of one event (256 KiB)."""
 
@@ -157,19 +160,46 @@ def list_events_page(
     return page, None
 
 
+def find_news(connection: Connection, execution_id: str, *, from_event_id: int) -> Sequence[Event] | None:
+    """The events from `from_event_id` on, if they are few and small: a look-up, which never pauses.
+
+    None if they are not, or are damaged: `list_events_page` reads those.
+    """
+    rows = fetch_rows(connection, _SELECT_NEWS, {"b_id": execution_id, "b_from": from_event_id})
+    if len(rows) > NEWS_ROWS or sum(len(row.events) for row in rows) > ROW_CHARACTERS:
+        return None
+    news: list[Event] = []
+    for row in rows:
+        try:
+            kept = _kept_in(row)
+            if any(each.parts for each in kept):
+                return None
+            news += (_event(row, event_id, each, None) for event_id, each in enumerate(kept, row.first_event_id))
+        except UnreadableHistory:
+            return None
+    return [event for event in news if event.event_id >= from_event_id]
+
+
 def events_of(row: Row[Any], parts: PartReader | None) -> list[Event]:
     """The events of a row of `histories`; with their large values if `parts` is given. Raises UnreadableHistory."""
+    events: list[Event] = []
+    for event_id, each in enumerate(_kept_in(row), row.first_event_id):
+        events.append(_event(row, event_id, each, parts))
+        yield_to_writer()
+    return events
+
+
+def _kept_in(row: Row[Any]) -> "list[_StoredEvent]":
     damage = damage_in(row, _CHECKS)
     if damage is not None:
         raise UnreadableHistory(damage)
     try:
         kept = _DECODER.decode(row.events)
-        events = [_event(row, event_id, each, parts) for event_id, each in enumerate(kept, row.first_event_id)]
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableHistory(str(error)) from None
-    if row.first_event_id + len(events) - 1 != row.last_event_id:
-        raise UnreadableHistory(f"it holds {len(events)} events from {row.first_event_id} to {row.last_event_id}")
-    return events
+    if row.first_event_id + len(kept) - 1 != row.last_event_id:
+        raise UnreadableHistory(f"it holds {len(kept)} events from {row.first_event_id} to {row.last_event_id}")
+    return kept
 
 
 def find_parts(connection: Connection, execution_id: str, event_id: int, document: str) -> dict[str, PartId]:
@@ -188,13 +218,17 @@ def rows_holding(connection: Connection, execution_id: str, event_id: int) -> Se
 
 
 def _event(row: Row[Any], event_id: int, kept: "_StoredEvent", parts: PartReader | None) -> Event:
-    detail = bytes(kept.detail).decode()
-    if not detail.startswith("{"):
-        raise UnreadableHistory("a detail is not a JSON object")
-    if kept.parts and parts is not None:
-        detail = _with_parts(row.execution_id, detail, kept.parts, parts)
-    yield_to_writer()
-    return Event(event_id, kept.schedule_event_id, _TYPES[kept.type], kept.step_name, row.time, detail)
+    try:
+        detail = bytes(kept.detail).decode()
+        if not detail.startswith("{"):
+            raise UnreadableHistory("a detail is not a JSON object")
+        if kept.parts and parts is not None:
+            detail = _with_parts(row.execution_id, detail, kept.parts, parts)
+        return Event(event_id, kept.schedule_event_id, _TYPES[kept.type], kept.step_name, row.time, detail)
+    except UnreadableHistory:
+        raise
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise UnreadableHistory(str(error)) from None
 
 
 def _with_parts(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
@@ -240,6 +274,13 @@ _SELECT_ROW_OF: Select[Any] = (
     .order_by(histories.c.last_event_id)
     .limit(literal_column("1"))
     .offset(literal_column("0"))  # without it SQLAlchemy adds a parameter for SQLite
+)
+_SELECT_NEWS = (
+    select(histories)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
+    .order_by(histories.c.last_event_id)
+    .limit(literal_column(str(NEWS_ROWS + 1)))
+    .offset(literal_column("0"))
 )
 _TIME = (
     select(histories.c.time)

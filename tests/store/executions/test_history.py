@@ -6,7 +6,15 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from flowserver.machine.events import Event, Part
-from flowserver.store.executions.history import ROW_CHARACTERS, list_events, read_history, save_events, scan_history
+from flowserver.store.executions.history import (
+    NEWS_ROWS,
+    ROW_CHARACTERS,
+    find_news,
+    list_events,
+    read_history,
+    save_events,
+    scan_history,
+)
 from flowserver.store.executions.history_parts import REMEMBERED_BYTES_MAX, REMEMBERED_MAX, KnownParts, PartId
 from flowserver.store.schema.tables import histories, history_parts
 from flowserver.store.sql.database import Database
@@ -53,6 +61,30 @@ def test_reading_begins_at_any_event(database: Database, start: int) -> None:
     with database.read() as connection:
         assert list(read_history(connection, "e", from_event_id=start)) == everything[start - 1 :]
         assert list_events(connection, "e", from_event_id=start, limit=2) == everything[start - 1 : start + 1]
+
+
+def test_few_small_events_are_news(database: Database) -> None:
+    save(database, turn(1, 4), *(turn(number, number) for number in range(5, NEWS_ROWS + 4)))
+    with database.read() as connection:
+        last = NEWS_ROWS + 3
+        assert find_news(connection, "e", from_event_id=last + 1) == []
+        assert find_news(connection, "e", from_event_id=last) == turn(last, last)
+        assert find_news(connection, "e", from_event_id=3) == turn(3, last)
+        assert find_news(connection, "none", from_event_id=1) == []
+    save(database, turn(last + 1, last + 1))
+    with database.read() as connection:
+        assert find_news(connection, "e", from_event_id=3) is None, "too many rows"
+        assert find_news(connection, "e", from_event_id=5) == turn(5, last + 1)
+
+
+def test_large_and_damaged_events_are_no_news(database: Database) -> None:
+    save(database, turn(1, 1, '{"a":"%s"}' % ("x" * ROW_CHARACTERS)), [showing(2, Part("input", "list", [*range(40)]))])
+    save(database, turn(3, 3), turn(4, 4))
+    with database.write() as connection:
+        connection.execute(update(histories).where(histories.c.last_event_id == 4).values(events="[{]"))
+    with database.read() as connection:
+        found = [find_news(connection, "e", from_event_id=start) for start in (1, 2, 3, 4, 5)]
+    assert found == [None, None, None, None, []]
 
 
 def test_details_are_stored_exactly(database: Database) -> None:
