@@ -32,13 +32,14 @@ async def executions_list(stage: Stage, scale: Scale) -> Rows:
         return {}
     count = scale(EXECUTIONS, least=40 * FLOWS)
     stage.servers[0].kill()
-    _fill(stage.database_url, count)
+    fill_flows(stage.database_url, count)
     await stage.kill_and_restart()
     asked = scale(ASKED, least=3)
     return {f"executions-list {kind}": await _ask(stage, kind, path, asked) for kind, path in _kinds(count).items()}
 
 
-def _fill(url: str, count: int) -> None:
+def fill_flows(url: str, count: int) -> None:
+    """Add ended executions of 20 flows, `many-a` and so on; one of 100 has failed, and is older than all others."""
     database = Database(url)
     share = count // FLOWS
     for number in range(FLOWS):

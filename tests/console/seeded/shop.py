@@ -98,12 +98,13 @@ def answer(call: Call) -> Any:
 class Shop:
     """Fills one server."""
 
-    def __init__(self, rest: httpx.Client, functions: FunctionServer) -> None:
+    def __init__(self, rest: httpx.Client, functions: FunctionServer | None) -> None:
         self._rest = rest
         self._functions = functions
 
     def seed(self) -> None:
         """Create all that `PAGES` shows; executions that end have ended then."""
+        assert self._functions is not None
         self._functions.register(str(self._rest.base_url), *FUNCTIONS)
         for name, path in (("polling", "polling"), ("book-trip", "saga"), ("approve-expense", "approval")):
             self.flow(name, (EXAMPLES / path / "flow.yaml").read_text("utf-8"))
