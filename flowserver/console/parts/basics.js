@@ -1,5 +1,5 @@
 /** Small parts that every page uses. They take data and callbacks; none knows a URL or makes a request. */
-import { html, signal, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
+import { html, signal, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
 
 /** @typedef {"ok" | "run" | "fail" | "wait" | "stop" | "none"} Tone */
@@ -183,7 +183,7 @@ export function Panel({ title, actions, children, class: more = "" }) {
  */
 export function Dialog({ title, onClose, children, class: more = "" }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();

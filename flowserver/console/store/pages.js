@@ -76,7 +76,8 @@ class List {
    * @param {number} first @param {number} last rows that are visible
    */
   async check(first, last) {
-    if (this.isReading || this.isChecking || !this.pages.length) return;
+    if (this.isReading || this.isChecking) return;
+    if (!this.pages.length) return void this.more();
     this.isChecking = true;
     try {
       for (const [index, place] of this.pages.entries()) {
