@@ -1,5 +1,5 @@
 /** The registered functions: where they are, how they fare, and what their limits are. */
-import { html, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
 import { Confirm, Copy, Empty, Problem, Time, duration } from "../parts/basics.js";
@@ -55,6 +55,9 @@ export default function Functions({ query }) {
   const chosen = rows.find(({ row }) => keyOf(row) === query.function);
   useKeys("Functions", [{ keys: "c", label: "Register a function", run: () => (may("functions.write") ? setDialog({ kind: "new", row: null }) : false) }]);
 
+  useEffect(() => {
+    if (found && !list.done && !list.loading && !list.error) list.more(); // what is looked for may be further down
+  }, [found, list.done, list.loading, list.error]);
   const remove = async () => {
     await api(apiPathOf(dialog?.row), { method: "DELETE" });
     setQuery({ function: null });

@@ -2,6 +2,7 @@
 import { html } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { Copy, Loading, Panel, Problem, Status, Time } from "../parts/basics.js";
+import { Icon } from "../parts/icons.js";
 import { Sparkline, spanOf } from "../parts/sparkline.js";
 import { Table } from "../parts/table.js";
 import { Link, go, path } from "../routes.js";
@@ -25,7 +26,7 @@ const TILES = [
   ["parked", "Parked", "Parked", "/executions", { status: "parked" }],
   ["parkedInvocations", "Parked invocations", "Parked", "/server", {}],
   ["overdueSchedules", "Overdue schedules", "Waiting", "/schedules", {}],
-  ["flows", "Flows", "Succeeded", "/flows", {}],
+  ["flows", "Flows", "", "/flows", {}],
 ];
 
 /** A cause that is a function's error document shows its message. @param {string | null} text */
@@ -76,7 +77,7 @@ function Counts({ data }) {
       const some = count.count > 0 || count.atLeast;
       return html`<${Link} key=${field} to=${to} query=${query} class=${some ? "tile" : "tile none"}>
         <span class="count number">${shown(count)}</span>
-        <span class="what"><${Status} status=${some ? status : "NotReached"} label="" /><span>${label}</span></span>
+        <span class="what">${status ? html`<${Status} status=${some ? status : "NotReached"} label="" />` : html`<${Icon} name=${field} size=${16} />`}<span>${label}</span></span>
       <//>`;
     })}
   </nav>`;

@@ -12,6 +12,9 @@ import { api, may, usePages, useQuery } from "../store.js";
 
 stylesheet(new URL("./waiting.css", import.meta.url));
 
+const EVERY_SECONDS = 10;
+const FIRST = 100;
+
 /** @param {any} task */
 const keyOf = (task) => task.taskToken;
 
@@ -25,9 +28,11 @@ const COLUMNS = [
 /** @param {import("../routes.js").PageProps} props */
 export default function Waiting({ query }) {
   const list = usePages("v1/tasks", { flow: query.flow, limit: 100 }, "tasks");
+  const latest = useQuery("v1/tasks", { flow: query.flow, limit: FIRST }, { everySeconds: EVERY_SECONDS });
   const [settled, setSettled] = useState(/** @type {Map<string, string>} */ (new Map()));
   const tasks = list.rows.filter((task) => !settled.has(keyOf(task)) && (!query.execution || task.executionName === query.execution));
   const chosen = tasks.find((task) => query.task ? keyOf(task) === query.task : false) ?? (query.execution ? tasks[0] : undefined);
+  const { fresh, isGone } = compare(list, latest.data, settled);
   const [mode, setMode] = useState(/** @type {import("../parts/report-form.js").Mode} */ ("approve"));
   const form = useRef(/** @type {HTMLElement | null} */ (null));
   const [said, say] = useState("");
@@ -61,26 +66,37 @@ export default function Waiting({ query }) {
     if (chosen && said) form.current?.focus();
   }, [chosen && keyOf(chosen)]);
 
-  const side = chosen && html`<${Task} key=${keyOf(chosen)} task=${chosen} mode=${mode} onMode=${setMode} onReport=${report} onClose=${() => choose(null)} focusRef=${form} />`;
+  const side = chosen && html`<${Task} key=${keyOf(chosen)} task=${chosen} isGone=${isGone(chosen)} mode=${mode} onMode=${setMode} onReport=${report} onClose=${() => choose(null)} focusRef=${form} />`;
   return html`<div class="page fills waiting">
     <h1 class="hidden">Waiting</h1>
     <div class="row">
       <${FlowFilter} flow=${query.flow} />
       ${query.execution && html`<button type="button" onClick=${() => setQuery({ execution: null })}>Only <span class="mono">${query.execution}</span> ✕</button>`}
       <span class="muted" role="status">${said || (list.loading ? "Reading…" : `${tasks.length.toLocaleString()}${list.done ? "" : "+"} waiting`)}</span>
-      <span class="grow"></span>
-      <button type="button" onClick=${() => list.reload()}>Read again</button>
+      ${fresh > 0 && html`<button type="button" onClick=${() => (list.reload(), latest.reload())}>${fresh} new</button>`}
     </div>
     <${Problem} error=${list.error} onRetry=${list.reload} />
     <${Split} side=${side}>
       <section class="panel">
         <${Table} label="Waiting tasks" columns=${COLUMNS} rows=${tasks} keyOf=${keyOf} loading=${list.loading} done=${list.done}
-          more=${list.paused ? undefined : list.more} onOpen=${choose}
+          more=${list.paused ? undefined : list.more} onOpen=${choose} isDim=${isGone}
           empty=${!list.error && html`<${Empty} command="flowserver tasks list">Nothing waits for people. A task step with <code>pattern: waitForCallback</code> waits here until its token is reported.<//>`}
           foot=${list.paused && html`<div class="table-foot"><button type="button" onClick=${list.more}>Look further</button></div>`} />
       </section>
     <//>
   </div>`;
+}
+
+/**
+ * What has come, and what was settled elsewhere, since the list was read; known if the first tasks are all.
+ * @param {{rows: any[], loading: boolean}} list @param {any} latest a page @param {Map<string, string>} settled
+ */
+function compare(list, latest, settled) {
+  const present = new Set((latest?.tasks ?? []).map(keyOf));
+  const isWhole = latest !== undefined && latest.nextToken === null && !list.loading;
+  const known = new Set(list.rows.map(keyOf));
+  const fresh = isWhole ? [...present].filter((token) => !known.has(token) && !settled.has(token)).length : 0;
+  return { fresh, isGone: (/** @type {any} */ task) => isWhole && !present.has(keyOf(task)) };
 }
 
 /** The task after (or before) one, in a ring. @param {any[]} tasks @param {any} task @param {number} [step] */
@@ -106,10 +122,10 @@ function FlowFilter({ flow }) {
 }
 
 /**
- * @param {{task: any, mode: import("../parts/report-form.js").Mode, onMode: (mode: import("../parts/report-form.js").Mode) => void,
+ * @param {{task: any, isGone: boolean, mode: import("../parts/report-form.js").Mode, onMode: (mode: import("../parts/report-form.js").Mode) => void,
  *   onReport: (how: "succeed" | "fail", text: string) => Promise<void>, onClose: () => void, focusRef: any}} props
  */
-function Task({ task, mode, onMode, onReport, onClose, focusRef }) {
+function Task({ task, isGone, mode, onMode, onReport, onClose, focusRef }) {
   const place = path`/executions/${task.flowName}/${task.executionName}`;
   const { data, error } = useQuery(path`v1/flows/${task.flowName}/executions/${task.executionName}`);
   return html`<${Side} title=${html`<span ref=${focusRef} tabindex="-1" class="mono">${task.executionName}</span>`} label=${`Task ${task.stepName} of ${task.flowName}/${task.executionName}`} onClose=${onClose}>
@@ -120,6 +136,7 @@ function Task({ task, mode, onMode, onReport, onClose, focusRef }) {
       ["Waits since", html`<${Time} at=${task.enteredTime} />`],
       ["Times out", task.dueTime && html`<${Time} at=${task.dueTime} />`],
     ]} />
+    ${isGone && html`<p class="notice" role="status">It does not wait any more: its step has ended, or another report came first.</p>`}
     ${may("tasks.report") && html`<${ReportForm} mode=${mode} onMode=${onMode} onReport=${onReport} />`}
     <div><h3>Input of the execution</h3>
       <${Problem} error=${error} />

@@ -40,7 +40,7 @@ export function Sparkline({ series, onOpen }) {
         </g>`;
       })}
     </svg>
-    <figcaption class="muted"><time datetime=${series.fromTime}>${localTime(from)}</time><span>now</span></figcaption>
+    <figcaption class="muted"><time datetime=${series.fromTime}>${localTime(from)}</time><span>at most ${most.toLocaleString()} in ${partOf(series)}</span><span>now</span></figcaption>
   </figure>`;
 }
 
@@ -49,6 +49,11 @@ export function spanOf({ bucketSeconds, started }) {
   const seconds = bucketSeconds * started.length;
   if (seconds >= 86_400) return "last 24 hours";
   return seconds >= 3_600 || seconds % 60 === 0 ? `last ${Math.round(seconds / 60)} minutes` : `last ${seconds} seconds`;
+}
+
+/** @param {Series} series */
+function partOf({ bucketSeconds }) {
+  return bucketSeconds >= 120 ? `${bucketSeconds / 60} minutes` : bucketSeconds === 60 ? "a minute" : bucketSeconds === 1 ? "a second" : `${bucketSeconds} seconds`;
 }
 
 /** @param {Series} series */
