@@ -57,6 +57,8 @@ class Execution(Result, frozen=True):
     current_steps: list[CurrentStep] | None = None
     """None unless they were asked for."""
     current_step_count: int | None = None
+    parent: str | None = None
+    """FLOW/NAME of the execution that gets the result of this one; only with the current steps."""
     input: Json = {}
     output: Json | None = None
     definition: str = ""

@@ -1,7 +1,7 @@
 """The steps that an execution is at, each with what it waits for; read from its scopes alone."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import Lock
 from typing import Final
@@ -12,9 +12,10 @@ from flowserver.engine.engine import Engine
 from flowserver.language.graph import Flow, FlowTarget, Pattern, Step, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
-from flowserver.operations.sub_flows import child_by_id, child_of, last_failure, last_wait
+from flowserver.operations.sub_flows import caller_of, child_by_id, child_of, last_failure, last_wait
 from flowserver.store.definition_cache import DefinitionCache, DefinitionUnusable
 from flowserver.store.executions.history import time_of
+from flowserver.store.executions.loading import read_header
 from flowserver.store.executions.lookups import definition_of
 from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.executions.shown_scopes import read_kept, read_live
@@ -67,6 +68,8 @@ class CurrentSteps:
 
     count: int
     steps: Sequence[CurrentStep]
+    parent: str | None = None
+    """FLOW/NAME of the execution that gets the result of this one; None if none does, or if it is gone."""
 
 
 NOWHERE: Final = CurrentSteps(0, ())
@@ -82,11 +85,21 @@ class CurrentStepOperations:
 
     async def find(self, row: ExecutionRow) -> CurrentSteps:
         """The steps of a running execution, or at which it ended without success; none after a success."""
-        if row.status is Status.SUCCEEDED:
-            return NOWHERE
         return await self._engine.slow_reads.ask(lambda connection: self._find(connection, row))
 
     def _find(self, connection: Connection, row: ExecutionRow) -> CurrentSteps:
+        return replace(self._steps(connection, row), parent=self._parent(connection, row.execution_id))
+
+    def _parent(self, connection: Connection, execution_id: str) -> str | None:
+        stored = read_header(connection, execution_id)
+        if stored is None or stored.execution.callback_token is None:
+            return None
+        caller = caller_of(connection, stored.execution.callback_token, self._engine.tokens)
+        return None if caller is None else f"{caller.flow_name}/{caller.name}"
+
+    def _steps(self, connection: Connection, row: ExecutionRow) -> CurrentSteps:
+        if row.status is Status.SUCCEEDED:
+            return NOWHERE
         definition_id = definition_of(connection, row.execution_id)
         is_running = row.status is Status.RUNNING
         scopes = (read_live if is_running else read_kept)(connection, row.execution_id)

@@ -36,8 +36,8 @@ export default function ExecutionPage({ params, query }) {
   const execution = run.execution.value;
   const { summary, isBehind } = useSummary(run, at);
   const graph = useGraph(execution?.definition ?? null);
-  const states = useMemo(() => new Map((summary?.steps ?? []).map((each) => [each.path, each])), [summary]);
-  const inspected = useInspected(run, step, at, { states, graph: graph.data, execution });
+  const states = useMemo(() => summary && new Map(summary.steps.map((each) => [each.path, each])), [summary]);
+  const inspected = useInspected(run, step, at, { states, graph: graph.data, execution, until: at === null ? null : (summary?.lastEventTime ?? null) });
   const isWide = useMedia(WIDE);
   const [mark, setMark] = useState(/** @type {[number, number] | null} */ (null));
   const lastPlace = useRef(/** @type {Element | null} */ (null));

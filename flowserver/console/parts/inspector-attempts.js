@@ -5,8 +5,8 @@ import { Cause } from "./inspector-cause.js";
 
 /** @typedef {import("./step-story.js").Attempt} Attempt */
 
-/** @param {{attempts: Attempt[], onEvent: (id: number) => void}} props */
-export function Attempts({ attempts, onEvent }) {
+/** @param {{attempts: Attempt[], until: string | null, onEvent: (id: number) => void}} props */
+export function Attempts({ attempts, until, onEvent }) {
   if (!attempts.length) return null;
   const last = attempts[attempts.length - 1];
   return html`<section class="inspector-attempts" aria-label="Attempts">
@@ -14,12 +14,12 @@ export function Attempts({ attempts, onEvent }) {
     <ol>${attempts.map((each) => html`<li key=${each.number}>
       <div class="row">
         <${Status} status=${each.status === "Submitted" ? "Waiting" : each.status} label=${each.status === "Submitted" ? "Submitted" : undefined} />
-        <span class="muted"><${Time} at=${each.startedAt ?? each.scheduledAt} /> · <${Took} from=${each.startedAt ?? each.scheduledAt} to=${each.endedAt} /></span>
+        <span class="muted"><${Time} at=${each.startedAt ?? each.scheduledAt} /> · <${Took} from=${each.startedAt ?? each.scheduledAt} to=${each.endedAt ?? until} /></span>
         ${each.eventId > 0 && html`<button type="button" class="quiet link" onClick=${() => onEvent(each.eventId)}>event ${each.eventId}</button>`}
       </div>
       ${each.error && each !== last && html`<details><summary class="mono">${each.error}</summary><${Cause} error=${each.error} cause=${each.cause} /></details>`}
       ${each.error && each === last && html`<span class="mono muted">${each.error}</span>`}
-      ${each.requestId && html`<div class="inspector-id muted">request <code class="cut" title=${each.requestId}>${each.requestId}</code><${Copy} text=${each.requestId} /></div>`}
+      ${each.requestId && html`<div class="inspector-id muted"><span>request</span> <code class="cut" title=${each.requestId}>${each.requestId}</code><${Copy} text=${each.requestId} /></div>`}
     </li>`)}</ol>
   </section>`;
 }

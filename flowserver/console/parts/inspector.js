@@ -14,9 +14,9 @@ stylesheet(new URL("./inspector.css", import.meta.url));
 /**
  * @typedef {{path: string, error: string | null, cause: string | null, eventId: number}} FailedEntry
  * @typedef {{path: string, summary: any, current: any, node: any, entries: Entry[] | null, failures: FailedEntry[] | null,
- *   hasOlder: boolean, error: any}} Inspected
+ *   hasOlder: boolean, error: any, until: string | null}} Inspected
  *   `summary`: of the step in all iterations, null if it was not reached; `current`: what it waits for, if it is under way;
- *   `node`: its place in the definition
+ *   `node`: its place in the definition; `until`: the instant that is shown, null for the present
  * @typedef {{step: Inspected, onClose: () => void, onSelect: (path: string) => void, onEvent: (id: number) => void,
  *   onLine: (line: number, end: number) => void, onEvents: (path: string) => void, childLink: (child: string) => any,
  *   actions?: any}} InspectorProps
@@ -95,14 +95,15 @@ function Entered(props) {
   return html`
     <p class="inspector-status">
       <${Status} status=${status} />
-      <span class="muted">${entry.enteredAt && html`<${Time} at=${entry.enteredAt} /> · `}<${Took} from=${entry.enteredAt} to=${entry.endedAt} /></span>
+      <span class="muted">${entry.enteredAt && html`<${Time} at=${entry.enteredAt} /> · `}<${Took} from=${entry.enteredAt} to=${entry.endedAt ?? step.until} /></span>
       ${isWaiting && html`<span class="muted">until <${Time} at=${step.current.until} /></span>`}
       ${(count > 1 || step.hasOlder) && html`<${Pager} at=${at} count=${count} hasOlder=${step.hasOlder} setAt=${setAt} />`}
     </p>
     ${entry.error && html`<${Cause} error=${entry.error} cause=${entry.cause} />`}
     ${actions}
+    <${Failures} step=${step} onSelect=${props.onSelect} />
     ${child && html`<p>Sub-flow ${childLink(child)}</p>`}
-    <${Attempts} attempts=${entry.attempts} onEvent=${onEvent} />
+    <${Attempts} attempts=${entry.attempts} until=${step.until} onEvent=${onEvent} />
     <${Documents} entry=${entry} previous=${previous} />
     <p class="muted"><button type="button" class="quiet link" onClick=${() => onEvent(entry.eventId)}>Event ${entry.eventId}</button>
       ${entry.lastEventId !== entry.eventId && html` to <button type="button" class="quiet link" onClick=${() => onEvent(entry.lastEventId)}>${entry.lastEventId}</button>`}</p>`;
@@ -133,10 +134,16 @@ function Many({ step, onSelect }) {
       <label>Iteration <input type="number" min="0" value=${index} onInput=${(/** @type {any} */ event) => setIndex(event.currentTarget.value)} /></label>
       <button type="submit">Show</button>
     </form>
-    ${step.failures && step.failures.length > 0 && html`<h3>Failed</h3><ul class="inspector-list">
-      ${step.failures.map((each) => html`<li key=${each.eventId}><button type="button" class="quiet link mono" onClick=${() => onSelect(each.path)}>${each.path}</button>
-        <span class="muted cut">${each.error}</span></li>`)}
-    </ul>`}`;
+    <${Failures} step=${step} onSelect=${onSelect} />`;
+}
+
+/** The last failures in the iterations of a step. @param {{step: Inspected, onSelect: (path: string) => void}} props */
+function Failures({ step, onSelect }) {
+  if (!step.failures?.length) return null;
+  return html`<section aria-label="Failed iterations"><h3>Failed</h3><ul class="inspector-list">
+    ${step.failures.map((each) => html`<li key=${each.eventId}><button type="button" class="quiet link mono" onClick=${() => onSelect(each.path)}>${each.path}</button>
+      <span class="muted cut" title=${each.cause ?? ""}>${each.error}</span></li>`)}
+  </ul></section>`;
 }
 
 /** @param {any} summary */

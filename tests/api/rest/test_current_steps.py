@@ -81,3 +81,25 @@ async def test_a_step_that_waits_for_a_redrive_is_shown(client: httpx.AsyncClien
     assert (await client.get("/v1/flows/f/executions", params={"waitingForRedrive": True})).json() == listed
     done = (await client.post("/v1/flows/f/redrive", json={"waitingForRedrive": True})).json()
     assert done["executions"] == ["e"]
+
+
+CALLS = """\
+version: v1
+type: flow
+steps:
+  - {type: task, name: call, resourceArn: "acs:fnf:::flow/f", pattern: sync}
+"""
+
+
+async def test_an_execution_names_the_one_that_waits_for_it(client: httpx.AsyncClient) -> None:
+    await _started(client)
+    await client.put("/v1/flows/caller", content=CALLS, headers={"content-type": "application/yaml"})
+    await client.post("/v1/flows/caller/executions", json={"name": "p"})
+    page = (await client.get("/v1/flows/f/executions")).json()["executions"]
+    [child] = [each["name"] for each in page if each["name"] != "e"]
+    here = f"/v1/flows/f/executions/{child}"
+    assert (await client.get(here, params={"currentSteps": True})).json()["parent"] == "caller/p"
+    await client.post(f"{here}/stop")
+    assert (await client.get(here, params={"currentSteps": True})).json()["parent"] == "caller/p"
+    assert (await client.get(here)).json()["parent"] is None
+    assert (await _shown(client))["parent"] is None

@@ -209,6 +209,13 @@ class Execution(ExecutionSummary):
         ),
     ] = None
     current_step_count: Annotated[int | None, Field(description="How many these are in all; null as above.")] = None
+    parent: Annotated[
+        str | None,
+        Field(
+            description="FLOW/NAME of the execution that gets the result of this one, if it is a sub-flow. "
+            "Only if asked for with `currentSteps`."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, row: ExecutionRow, current: CurrentSteps | None = None) -> Self:
@@ -220,6 +227,7 @@ class Execution(ExecutionSummary):
             definition=row.definition,
             current_steps=None if current is None else [CurrentStep.of(each) for each in current.steps],
             current_step_count=None if current is None else current.count,
+            parent=None if current is None else current.parent,
         )
 
 

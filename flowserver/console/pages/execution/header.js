@@ -1,11 +1,9 @@
 /** What the execution is and how it fares, and what may be done with it. */
 import { html, useState } from "../../vendor/preact.js";
-import { Status, Time, Took } from "../../parts/basics.js";
+import { Confirm, Status, Time, Took } from "../../parts/basics.js";
 import { useKeys } from "../../keys.js";
 import { Link, path } from "../../routes.js";
-import { may } from "../../store.js";
-import { api } from "../../store.js";
-import { Confirm } from "../../parts/basics.js";
+import { api, may, useQuery } from "../../store.js";
 import { causeText } from "./event-rows.js";
 import { CommandDialog } from "./command-dialog.js";
 import { RedriveDialog } from "./redrive-dialog.js";
@@ -42,11 +40,25 @@ export function Header(props) {
       <span>started <${Time} at=${execution.startedTime} /></span>
       <span>took <${Took} from=${execution.startedTime} to=${isNow ? execution.stoppedTime : (summary?.lastEventTime ?? execution.stoppedTime)} /></span>
       <span>${execution.version === null ? "own definition" : `version ${execution.version}`}${execution.alias && ` (${execution.alias})`}</span>
+      <${StartedBy} execution=${execution} />
       ${execution.redriveCount > 0 && html`<span>redriven ${execution.redriveCount === 1 ? "once" : `${execution.redriveCount} times`}, <${Time} at=${execution.lastRedriveTime} /></span>`}
       ${isNow && execution.currentSteps?.length > 0 && html`<${Current} execution=${execution} onSelect=${onSelect} />`}
       ${tab("definition", "definition")} ${tab("input", "input")} ${tab("output", "output")}
     </div>
   </header>`;
+}
+
+/** Names that schedules give: their own, and the instant. */
+const SCHEDULED = /^(.+)-\d{8}T\d{6}Z$/;
+
+/** The execution or the schedule that has started it. @param {{execution: any}} props */
+function StartedBy({ execution }) {
+  const { parent, flowName: flow, name } = execution;
+  const schedule = SCHEDULED.exec(name)?.[1] ?? null;
+  const { data } = useQuery(schedule === null || parent ? null : path`v1/flows/${flow}/schedules`, { limit: 1_000 });
+  if (parent) return html`<span>for <${Link} class="mono" to=${`/executions/${parent.split("/").map(encodeURIComponent).join("/")}`}>${parent}<//></span>`;
+  const isKnown = data?.schedules.some((/** @type {any} */ each) => each.name === schedule);
+  return isKnown ? html`<span>by schedule <${Link} to="/schedules" query=${{ flow }}>${schedule}<//></span>` : null;
 }
 
 /** @param {any} execution */

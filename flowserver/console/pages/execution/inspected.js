@@ -12,11 +12,12 @@ const FAILED = ["StepFailed", "StepWaitingForRedrive"];
 
 /**
  * @param {import("./run.js").Run} run @param {string | null} path @param {number | null} at
- * @param {{states: Map<string, any>, graph: any, execution: any}} known
+ * @param {{states: Map<string, any> | null, graph: any, execution: any, until: string | null}} known
  * @returns {import("../../parts/inspector.js").Inspected | null}
  */
-export function useInspected(run, path, at, { states, graph, execution }) {
+export function useInspected(run, path, at, { states, graph, execution, until }) {
   const [read, setRead] = useState(NOTHING);
+  const isLoop = graph && path ? nodeOf(graph, path)?.type === "foreach" : false;
   useEffect(() => {
     if (!path) return;
     const stop = new AbortController();
@@ -24,7 +25,7 @@ export function useInspected(run, path, at, { states, graph, execution }) {
     const load = async () => {
       timer = 0;
       try {
-        const found = await eventsOf(run, path, at, stop.signal);
+        const found = await eventsOf(run, path, at, isLoop, stop.signal);
         setRead({ path, ...found, error: null });
       } catch (error) {
         if (!stop.signal.aborted) setRead({ path, entries: null, failures: null, hasOlder: false, error });
@@ -40,26 +41,28 @@ export function useInspected(run, path, at, { states, graph, execution }) {
       clearTimeout(timer);
       run.listeners.delete(listen);
     };
-  }, [run, path, at]);
+  }, [run, path, at, isLoop]);
   if (!path) return null;
   const node = graph ? nodeOf(graph, path) : null;
   const { entries, failures, hasOlder, error } = read.path === path ? read : NOTHING;
   const current = at === null ? (execution?.currentSteps?.find((/** @type {any} */ each) => each.path === path) ?? null) : null;
-  return { path, node, current, summary: states.get(node?.path ?? path) ?? states.get(path) ?? null, entries, failures, hasOlder, error };
+  return { path, node, current, until, summary: states?.get(node?.path ?? path) ?? null, entries, failures, hasOlder, error };
 }
 
-/** @param {import("./run.js").Run} run @param {string} path @param {number | null} at @param {AbortSignal} signal */
-async function eventsOf(run, path, at, signal) {
-  const before = at === null ? null : at + 1;
-  const asked = { path, before, order: "desc", paths: true };
-  if (isMany(path)) {
-    const page = await api(`${run.place}/events`, { query: { ...asked, type: FAILED, limit: FAILURES }, signal });
-    const failures = page.events.map((/** @type {any} */ each) => ({ path: each.stepPath, error: each.detail.error, cause: each.detail.cause, eventId: each.eventId }));
-    return { entries: null, failures, hasOlder: page.nextToken !== null };
-  }
-  const page = await api(`${run.place}/events`, { query: { ...asked, limit: EVENTS }, signal });
-  const entries = entriesOf(page.events.reverse());
-  return { entries, failures: null, hasOlder: page.nextToken !== null };
+/**
+ * @param {import("./run.js").Run} run @param {string} path @param {number | null} at @param {boolean} isLoop a foreach, whose
+ *   failed iterations are looked for, too @param {AbortSignal} signal
+ */
+async function eventsOf(run, path, at, isLoop, signal) {
+  const asked = { before: at === null ? null : at + 1, order: "desc", paths: true };
+  const ask = (/** @type {any} */ query) => api(`${run.place}/events`, { query: { ...asked, ...query }, signal });
+  const askFailures = async (/** @type {any} */ query) => {
+    const page = await ask({ ...query, type: FAILED, limit: FAILURES });
+    return page.events.map((/** @type {any} */ each) => ({ path: each.stepPath, error: each.detail.error, cause: each.detail.cause, eventId: each.eventId }));
+  };
+  if (isMany(path)) return { entries: null, failures: await askFailures({ path }), hasOlder: false };
+  const [page, failures] = await Promise.all([ask({ path, limit: EVENTS }), isLoop ? askFailures({ step: `${path}[]` }) : null]);
+  return { entries: entriesOf(page.events.reverse()), failures, hasOlder: page.nextToken !== null };
 }
 
 /** @param {string} path which may stand for many @param {string} other */

@@ -1,5 +1,5 @@
 /** Graph, timeline and scrubber as the page uses them. */
-import { html, useCallback, useEffect, useMemo, useRef } from "../../vendor/preact.js";
+import { html, useCallback, useEffect, useMemo, useState } from "../../vendor/preact.js";
 import { Graph } from "../../parts/graph.js";
 import { Scrubber } from "../../parts/scrubber.js";
 import { Timeline } from "../../parts/timeline.js";
@@ -11,7 +11,7 @@ import { Empty, Loading, Problem } from "../../parts/basics.js";
 /** @typedef {import("./run.js").StepSummary} StepSummary */
 
 /**
- * @param {{graph: {data: any, error: any}, states: Map<string, StepSummary>, selected: string | null, onSelect: (path: string) => void}} props
+ * @param {{graph: {data: any, error: any}, states: Map<string, StepSummary> | null, selected: string | null, onSelect: (path: string) => void}} props
  */
 export function GraphPane({ graph, states, selected, onSelect }) {
   if (graph.error) return html`<${Problem} error=${graph.error} />`;
@@ -38,23 +38,30 @@ export function TimelinePane({ run, summary, execution, at, graph, selected, onS
 }
 
 const FAILURES = ["StepFailed", "TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "ExecutionFailed"];
+const MARKS_MAX = 1_000;
 
 /**
  * @param {{run: Run, at: number | null, summary: import("./run.js").Summary | null, isBehind: boolean,
  *   onChange: (at: number | null) => void}} props
  */
 export function ScrubberPane({ run, at, summary, isBehind, onChange }) {
-  const failures = useQuery(`${run.place}/events`, { type: FAILURES, order: "desc", limit: 200 }, { keep: true });
-  const failed = run.now.value?.steps.reduce((sum, step) => sum + step.failed + step.attempts, 0) ?? 0;
-  const seen = useRef(failed);
+  const failures = useQuery(`${run.place}/events`, { type: FAILURES, order: "desc", limit: 200 });
+  const [later, setLater] = useState(/** @type {{id: number, label: string}[]} */ ([]));
   useEffect(() => {
-    if (failed !== seen.current) void failures.reload();
-    seen.current = failed;
-  }, [failed]);
-  const marks = useMemo(
-    () => (failures.data?.events ?? []).map((/** @type {any} */ event) => ({ id: event.eventId, label: event.stepName })),
-    [failures.data],
-  );
+    const listen = (/** @type {any[]} */ events) => {
+      const found = events.filter((event) => FAILURES.includes(event.type));
+      if (found.length) setLater((before) => [...before, ...found.map(markOf)].slice(-MARKS_MAX));
+    };
+    run.listeners.add(listen);
+    return () => void run.listeners.delete(listen);
+  }, [run]);
+  const marks = useMemo(() => {
+    const all = [...(failures.data?.events ?? []).map(markOf), ...later];
+    return [...new Map(all.map((mark) => [mark.id, mark])).values()];
+  }, [failures.data, later]);
   return html`<${Scrubber} last=${run.lastEventId.value} value=${at} time=${summary?.lastEventTime} isBehind=${isBehind} marks=${marks}
     live=${run.execution.value?.status === "Running"} onChange=${onChange} />`;
 }
+
+/** @param {any} event */
+const markOf = (event) => ({ id: event.eventId, label: event.stepName });

@@ -13,6 +13,7 @@ import { path } from "../../routes.js";
 const SUMMARY_MS = 250;
 /** Parking gives no event, and a redrive by others restarts what had ended: both are seen by looking. */
 const LOOK_MS = 15_000;
+const LOOK_AT_ENDED_MS = 60_000;
 const LOOK_SOON_MS = 1_000;
 const STEPS_PAGE = 1_000;
 const STEPS_MAX = 5_000;
@@ -85,7 +86,10 @@ export class Run {
       if (this.stop.signal.aborted) return;
       this.error.value = error;
     }
-    if (!this.stop.signal.aborted) this.lookTimer = setTimeout(() => !document.hidden && this.look(), LOOK_MS);
+    if (!this.stop.signal.aborted) {
+      const wait = this.execution.peek()?.status === "Running" ? LOOK_MS : LOOK_AT_ENDED_MS;
+      this.lookTimer = setTimeout(() => !document.hidden && this.look(), wait);
+    }
   };
 
   /** After a change that this page made: read everything again. */
