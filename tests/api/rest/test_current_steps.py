@@ -91,7 +91,7 @@ steps:
 """
 
 
-async def test_an_execution_names_the_one_that_waits_for_it(client: httpx.AsyncClient) -> None:
+async def test_a_sub_flow_execution_names_its_parent(client: httpx.AsyncClient) -> None:
     await _started(client)
     await client.put("/v1/flows/caller", content=CALLS, headers={"content-type": "application/yaml"})
     await client.post("/v1/flows/caller/executions", json={"name": "p"})
