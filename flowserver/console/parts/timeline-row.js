@@ -5,10 +5,12 @@ import { Status, duration, localTime, toneOf } from "./basics.js";
 import { PAGE } from "./timeline-iterations.js";
 
 const BAR_PX_MIN = 6;
+/** An error goes before its bar if there is less room behind it. */
+const ERROR_PX = 120;
 
 /**
  * @typedef {{row: import("./timeline-rows.js").Row, index: number, top: number, isAt: boolean, isSelected: boolean, x0: number, x1: number,
- *   scale: import("./timeline-scale.js").Scale, onClick: () => void, onToggle: () => void, iterations: import("./timeline-iterations.js").Iterations}} RowProps
+ *   trackPx: number, scale: import("./timeline-scale.js").Scale, onClick: () => void, onToggle: () => void, iterations: import("./timeline-iterations.js").Iterations}} RowProps
  * @extends {Component<RowProps>}
  */
 export class TimelineRow extends Component {
@@ -48,26 +50,31 @@ export class TimelineRow extends Component {
       </div>
       <div role="gridcell" class="timeline-track" aria-label=${isReached ? undefined : "not reached"}>${isReached ? bar(props) : html`<span class="timeline-none">(not reached)</span>`}</div>
       <div role="gridcell" class="timeline-note" title=${[row.error, row.note].filter(Boolean).join(" · ")}>
-        ${row.error && html`<span class="timeline-error">${row.error}</span>`}${row.note && html`<span class="number">${row.note}</span>`}
+        ${row.note && html`<span class="number">${row.note}</span>`}
       </div>
     </div>`;
   }
 }
 
 /** @param {RowProps} props */
-function bar({ row, x0, x1, scale }) {
+function bar({ row, x0, x1, scale, trackPx }) {
   if (Number.isNaN(x0)) return null;
   const width = Math.max(BAR_PX_MIN, x1 - x0);
   const took = row.isRunning ? "runs" : `took ${duration(row.to - row.from)}`;
   const title = `${row.path}\n${row.status}, ${took}, began ${localTime(row.from)}${row.error ? `\n${row.error}` : ""}`;
   const names = `timeline-bar${row.isRunning ? " running" : ""}${row.isWait || row.status === "WaitingForRedrive" || row.parts.length ? " waits" : ""}`;
-  const loop = row.counts;
   return html`<div class=${names} title=${title} style=${{ left: `${x0}px`, width: `${width}px` }}>
-    ${loop ? null : row.parts.map((part) => {
+    ${row.parts.map((part) => {
       const left = scale.x(part.from) - x0;
       return html`<i class=${`tone-${part.tone}`} style=${{ left: `${left}px`, width: `${Math.max(3, scale.x(part.to) - x0 - left)}px` }}></i>`;
     })}
-  </div>`;
+  </div>${row.error && html`<span class="timeline-error" style=${besides(x0, x0 + width, trackPx)}>${row.error}</span>`}`;
+}
+
+/** Where the words beside a bar have the most room. @param {number} from @param {number} to @param {number} trackPx */
+function besides(from, to, trackPx) {
+  const isAfter = trackPx - to >= Math.min(from, ERROR_PX);
+  return isAfter ? { left: `${to + 6}px`, maxWidth: `${Math.max(0, trackPx - to - 6)}px` } : { right: `${trackPx - from + 6}px`, maxWidth: `${from - 6}px` };
 }
 
 const FILTERS = [["done", "Succeeded", "✔"], ["failed", "Failed", "✕"], ["aborted", "Cancelled", "■"], ["running", "Running", "▸"]];

@@ -143,7 +143,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
       const retried = each.attempts > 1 ? [`${each.attempts} attempts`] : [];
       const took = isRunning ? [] : [duration(Date.parse(each.last) - Date.parse(each.first))];
       rows.push({
-        ...NOTHING, key: each.path, kind: "iteration", path: each.path, label: `[${each.index}]`, hint: each.status === "Succeeded" ? "" : each.step ?? "",
+        ...NOTHING, key: each.path, kind: "iteration", path: each.path, label: `[${each.index}]`, hint: each.status === "Succeeded" || !each.step ? "" : `at ${each.step}`,
         depth, status: each.status, opens: inner.length > 0, isOpen: opened.has(each.path), from: Date.parse(each.first),
         to: isRunning ? now : Date.parse(each.last), isRunning, note: [...retried, ...took].join(" · "), error: each.error ?? "",
       });

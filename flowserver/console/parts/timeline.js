@@ -23,12 +23,13 @@ const NO_NODES = [];
  * @typedef {import("./timeline-rows.js").Page} Page
  * @typedef {(path: string, query: {status: string, nextToken: string | null, limit: number}, signal: AbortSignal) => Promise<Page>} LoadIterations
  * @param {{steps: Step[], nodes?: Node[], from: string | number, to: string | number | null, now?: string | number | null,
- *   selected?: string | null, onSelect?: (path: string) => void, loadIterations?: LoadIterations, revision?: string | number, label?: string}} props
+ *   selected?: string | null, onSelect?: (path: string) => void, loadIterations?: LoadIterations, revision?: string | number, allSteps?: Step[], label?: string}} props
  *   `nodes`: of the definition's graph; steps that were not reached are known by them. `to`: the end of the execution, null while it runs.
  *   `now`: where running bars end, the present if absent; the instant of the event when the page shows the past.
+ *   `allSteps`: how the steps are at present, if `steps` shows the past: the axis is theirs, so that it does not move with the scrubber.
  *   `revision`: another one says that iterations that were loaded may have changed.
  */
-export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, selected = null, onSelect, loadIterations, revision = 0, label = "Timeline" }) {
+export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, selected = null, onSelect, loadIterations, revision = 0, allSteps = steps, label = "Timeline" }) {
   const begin = new Date(from).getTime();
   const isLive = to === null && now === null;
   const present = useClock(isLive && steps.some((step) => step.running > 0));
@@ -44,7 +45,8 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
   const axis = useRef(/** @type {HTMLDivElement | null} */ (null));
   const width = useWidth(axis);
   const [shownIdle, setShownIdle] = useState(/** @type {Set<number>} */ (new Set()));
-  const busy = useMemo(() => busySpans(steps, nodes, instant), [steps, nodes, instant]);
+  const axisNow = last ?? present;
+  const busy = useMemo(() => busySpans(allSteps, nodes, axisNow), [allSteps, nodes, axisNow]);
   const idle = useMemo(() => idleSpans(busy, begin, end), [busy, begin, end]);
   const scale = useMemo(() => {
     const cut = idle.filter((span) => !shownIdle.has(span.from));
@@ -119,7 +121,7 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
           const row = rows[item.index];
           if (!row) return null;
           return html`<${TimelineRow} key=${row.key} row=${row} index=${item.index} top=${item.start} isAt=${item.index === at}
-            isSelected=${row.kind !== "pager" && (row.path === chosen || (selected !== null && isOf(row, selected)))} scale=${scale} x0=${scale.x(row.from)} x1=${scale.x(row.to)}
+            isSelected=${row.kind !== "pager" && (row.path === chosen || (selected !== null && isOf(row, selected)))} scale=${scale} trackPx=${width} x0=${scale.x(row.from)} x1=${scale.x(row.to)}
             onClick=${() => (setCursor(row.key), onSelect?.(row.path))} onToggle=${() => (setCursor(row.key), toggle(row))} iterations=${iterations} />`;
         })}
       </div>

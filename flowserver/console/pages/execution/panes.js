@@ -34,7 +34,8 @@ export function TimelinePane({ run, summary, execution, at, graph, selected, onS
   if (!summary) return html`<${Loading} />`;
   if (!summary.steps.length) return html`<${Empty}>No step was entered yet.<//>`;
   return html`<${Timeline} steps=${summary.steps} nodes=${graph?.nodes} from=${execution.startedTime} to=${execution.stoppedTime}
-    now=${at === null ? null : summary.lastEventTime} selected=${selected} onSelect=${onSelect} loadIterations=${load} revision=${summary.lastEventId} />`;
+    now=${at === null ? null : summary.lastEventTime} selected=${selected} onSelect=${onSelect} loadIterations=${load} revision=${summary.lastEventId}
+    allSteps=${run.now.value?.steps} />`;
 }
 
 const FAILURES = ["StepFailed", "TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "ExecutionFailed"];
