@@ -57,7 +57,7 @@ export function StepDocuments({ path, a, b, onClose }) {
   useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), [isKnown]);
   return html`<div ref=${place}><${Panel} title=${html`Step <bdi class="mono">${one}</bdi>`} class="compare-documents" actions=${html`
     ${isMany(path) && html`<label class="row">Iteration <input type="number" min="0" value=${number}
-      onChange=${(/** @type {any} */ event) => setNumber(Math.max(0, Math.trunc(Number(event.currentTarget.value)) || 0))} /></label>`}
+      onInput=${(/** @type {any} */ event) => setNumber(Math.max(0, Math.trunc(Number(event.currentTarget.value)) || 0))} /></label>`}
     <button type="button" onClick=${onClose}>Close</button>`}>
     <${Tabs} tabs=${STEP_TABS} value=${tab} onChange=${setTab} label="What to compare of the step" />
     <div role="tabpanel" aria-label=${tab}>

@@ -2,7 +2,7 @@
 import { Confirm, Dialog, Loading, Problem } from "../../parts/basics.js";
 import { Diff } from "../../parts/diff.js";
 import { path } from "../../routes.js";
-import { ApiError, api, apiResponse, useQuery } from "../../store.js";
+import { ApiError, api, apiResponse } from "../../store.js";
 import { html, useEffect, useState } from "../../vendor/preact.js";
 
 /** @typedef {{text: string, etag: string}} Saved  a flow's definition on the server, and the flow's entity tag */
@@ -67,22 +67,26 @@ export function Conflict({ flow, mine, onTake, onOverwrite, onClose }) {
  */
 export function Publish({ flow, text, title = "Save as a new version", action = "Save and publish", named = "your text", onPublish, onClose }) {
   const [description, setDescription] = useState("");
-  const newest = useQuery(path`v1/flows/${flow}/versions`, { limit: 1 });
-  const before = newest.data?.versions[0]?.version ?? null;
-  const version = useQuery(before === null ? null : path`v1/flows/${flow}/versions/${String(before)}`);
-  const isKnown = newest.data && (before === null || version.data);
-  const isSame = before !== null && version.data?.definition === text;
+  const [newest, setNewest] = useState(/** @type {{version: number, definition: string} | null | undefined} */ (undefined));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  useEffect(() => void newestVersion(flow).then(setNewest, setError), [flow]);
   return html`<${Confirm} title=${title} action=${action} onConfirm=${() => onPublish(description)} onClose=${onClose} class="wide-dialog">
-    <${Problem} error=${newest.error ?? version.error} />
-    ${!isKnown && !newest.error && !version.error && html`<${Loading} />`}
-    ${isKnown && before === null && html`<p>This is the first version of <code>${flow}</code>. Aliases can then choose it, and starts can name it.</p>`}
-    ${isKnown && before !== null && html`<${Diff} left=${version.data.definition} right=${text} leftTitle=${`version ${before}`} rightTitle=${named} />`}
-    ${isSame && html`<p class="muted">With the same definition and description no new version is made.</p>`}
+    <${Problem} error=${error} />
+    ${newest === undefined && !error && html`<${Loading} />`}
+    ${newest === null && html`<p>This is the first version of <code>${flow}</code>. Aliases can then choose it, and starts can name it.</p>`}
+    ${newest && html`<${Diff} left=${newest.definition} right=${text} leftTitle=${`version ${newest.version}`} rightTitle=${named} />`}
+    ${newest?.definition === text && html`<p class="muted">With the same definition and description no new version is made.</p>`}
     <label class="field">
       <span>What is new (shown in the list of versions)</span>
       <input value=${description} maxlength="4096" autofocus onInput=${(/** @type {any} */ event) => setDescription(event.currentTarget.value)} />
     </label>
   <//>`;
+}
+
+/** The newest version; null if there is none. @param {string} flow */
+async function newestVersion(flow) {
+  const { versions } = await api(path`v1/flows/${flow}/versions`, { query: { limit: 1 } });
+  return versions.length ? api(path`v1/flows/${flow}/versions/${String(versions[0].version)}`) : null;
 }
 
 /**

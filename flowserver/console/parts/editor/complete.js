@@ -13,6 +13,7 @@ import { placeAt } from "./place.js";
  * @typedef {import("./place.js").Level} Level
  */
 
+const COMMENT = /(?:^|\s)#/;
 const SELECTING = new Set(["condition", "collection", "duration", "timestamp", "serviceParams"]);
 const MAPPING_LISTS = new Set(["inputMappings", "outputMappings", "errorMappings"]);
 
@@ -22,12 +23,12 @@ const MAPPING_LISTS = new Set(["inputMappings", "outputMappings", "errorMappings
  * @returns {Completions | null} null where nothing is known
  */
 export function completionsAt(text, offset, language, resources) {
+  if (COMMENT.test(text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset))) return null;
   const place = placeAt(text, offset);
   const kinds = kindsOf(place.levels, language);
   const kind = kinds[kinds.length - 1];
   if (place.levels.some((level, index) => index > 0 && !kinds[index] && !isStep(kinds, level))) return null;
-  const found = place.key === null ? names(place, kind, kinds, language) : values(text, place, kind, language, resources);
-  const options = found.filter((option) => option.label !== place.typed);
+  const options = place.key === null ? names(place, kind, kinds, language) : values(text, place, kind, language, resources);
   return options.length ? { from: place.from, options } : null;
 }
 

@@ -145,13 +145,30 @@ const writableText = (complete) => [
   indentUnit.of("  "),
   highlightActiveLine(),
   highlightActiveLineGutter(),
+  EditorView.domEventHandlers({ beforeinput: typeOverSelection }),
   autocompletion({
     override: [(/** @type {any} */ context) => offered(context, complete)],
     activateOnCompletion: (/** @type {any} */ option) => /: ?$/.test(option.apply ?? ""),
     icons: false,
+    interactionDelay: 0, // what is complete already is not offered, so Enter seldom meets a list that has just opened
   }),
   keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, { key: "Alt-/", run: startCompletion }, indentWithTab]),
 ];
+
+/**
+ * Typing over a selection. A browser that does this itself writes inline styles, which the page's policy forbids.
+ * @param {InputEvent} event @param {any} view @returns {boolean}
+ */
+function typeOverSelection(event, view) {
+  const { data, inputType } = event;
+  if (inputType !== "insertText" || !data || view.composing || view.state.readOnly || view.state.selection.main.empty) return false;
+  event.preventDefault();
+  const { from, to } = view.state.selection.main;
+  const insert = () => view.state.update(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+  const isTaken = view.state.facet(EditorView.inputHandler).some((/** @type {any} */ take) => take(view, from, to, data, insert));
+  if (!isTaken) view.dispatch(insert());
+  return true;
+}
 
 /**
  * What can be written at the cursor; while you type, only once a word or a value has begun.
@@ -160,6 +177,8 @@ const writableText = (complete) => [
 function offered(context, complete) {
   const found = complete(context.state.doc.toString(), context.pos);
   if (!found) return null;
+  const typed = context.state.sliceDoc(found.from, context.pos);
+  if (!context.explicit && found.options.some((option) => option.label === typed)) return null;
   const isBegun = found.from < context.pos || /[:{,[-] $/.test(context.state.sliceDoc(Math.max(0, context.pos - 2), context.pos));
   return context.explicit || isBegun ? { ...found, validFor: /^[\w$:./[\]*-]*$/ } : null;
 }
