@@ -13,12 +13,14 @@ import { FilterBar } from "./executions-filter-bar.js";
 import { Views } from "./executions-views.js";
 
 stylesheet(new URL("./executions.css", import.meta.url));
-const PAGE = 100;
+const PAGE = 50;
 /** Executions that "Select all that match" selects at most: each is changed by a request of its own. */
 const SELECTED_MAX = 10_000;
 
 /** @param {any} row */
 const placeOf = (row) => path`/executions/${row.flowName}/${row.name}`;
+/** @param {any} row */
+const isLive = (row) => row.stoppedTime === null;
 /** @param {any} row */
 const keyOf = (row) => row.id;
 
@@ -43,7 +45,7 @@ const COLUMNS = [
 export default function Executions({ query }) {
   const filter = JSON.stringify(filterOf(query));
   const asked = useMemo(() => ({ ...apiQueryOf(query, Date.now()), limit: PAGE }), [filter]);
-  const list = usePages("v1/executions", asked, "executions", { everySeconds: 5 });
+  const list = usePages("v1/executions", asked, "executions", { everySeconds: 5, isLive });
   const [selected, setSelected] = useState(/** @type {Set<string>} */ (new Set()));
   const [wish, setWish] = useState(/** @type {import("./executions-bulk.js").Wish | null} */ (null));
   const [isSelectingAll, setSelectingAll] = useState(false);

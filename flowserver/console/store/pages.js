@@ -11,17 +11,23 @@ import { session } from "./session.js";
  */
 
 /** Pages without a match that are read in a row before the list asks whether to go on: each costs the server a scan. */
-const EMPTY_PAGES_MAX = 12;
+const EMPTY_PAGES_MAX = 8;
+/** Rows that a check for new ones reads at least. */
+const CHECKED_MIN = 5;
 
 /** @type {ListState} */
 const BEGIN = { rows: [], loading: true, error: null, done: false, fresh: 0, gone: new Set(), paused: false };
 
 class List {
-  /** @param {string} path @param {ApiQuery} query @param {string} listName @param {any[]} before rows shown until the first come */
-  constructor(path, query, listName, before) {
+  /**
+   * @param {string} path @param {ApiQuery} query @param {string} listName @param {(row: any) => boolean} isLive
+   * @param {any[]} before rows shown until the first come
+   */
+  constructor(path, query, listName, isLive, before) {
     this.path = path;
     this.query = query;
     this.listName = listName;
+    this.isLive = isLive;
     this.state = signal({ ...BEGIN, rows: before });
     this.aborting = new AbortController();
     /** @type {string | undefined} */
@@ -32,9 +38,9 @@ class List {
     this.isChecking = false;
   }
 
-  /** @param {string} [nextToken] @returns {Promise<{rows: any[], token: string | undefined}>} */
-  async page(nextToken) {
-    const query = { ...this.query, nextToken };
+  /** @param {string} [nextToken] @param {number} [limit] @returns {Promise<{rows: any[], token: string | undefined}>} */
+  async page(nextToken, limit) {
+    const query = { ...this.query, ...(limit && { limit }), nextToken };
     const answer = await api(this.path, { query, signal: this.aborting.signal });
     return { rows: answer[this.listName], token: answer.nextToken ?? undefined };
   }
@@ -71,8 +77,9 @@ class List {
   }
 
   /**
-   * Look for rows that came meanwhile, and renew what is shown in place: nothing moves. `fresh` counts rows that would
-   * come first; `gone` are rows that the list would no longer have.
+   * Look for rows that came meanwhile, and renew what is on screen and may change, in place: nothing moves. `fresh`
+   * counts rows that would come first; `gone` are rows that the list would no longer have. It reads no more rows than
+   * it must, because every open console does so all the time.
    * @param {number} first @param {number} last rows that are visible
    */
   async check(first, last) {
@@ -81,14 +88,25 @@ class List {
     this.isChecking = true;
     try {
       for (const [index, place] of this.pages.entries()) {
-        const isVisible = place.length > 0 && place.start <= last && first < place.start + place.length;
-        if (index === 0 || isVisible) this.merge(place, await this.page(place.token), index === 0);
+        const rows = this.state.peek().rows.slice(place.start, Math.min(place.start + place.length, last + 1));
+        const needed = 1 + rows.findLastIndex((row, offset) => place.start + offset >= first && this.isLive(row));
+        if (index === 0) await this.checkFirst(place, needed);
+        else if (needed) this.merge(place, await this.page(place.token, needed), false);
       }
     } catch {
       // The next check tries again; the frame says that the server cannot be reached.
     } finally {
       this.isChecking = false;
     }
+  }
+
+  /** @param {PagePlace} place @param {number} needed */
+  async checkFirst(place, needed) {
+    const known = new Set(this.state.peek().rows.map((row) => row.id));
+    const asked = Math.min(Number(this.query.limit ?? needed), Math.max(CHECKED_MIN, needed + this.state.peek().fresh));
+    const some = await this.page(undefined, asked);
+    const isBeyond = some.token !== undefined && some.rows.every((row) => !known.has(row.id));
+    this.merge(place, isBeyond ? await this.page() : some, true);
   }
 
   /** @param {PagePlace} place @param {{rows: any[], token: string | undefined}} page @param {boolean} isFirst */
@@ -119,10 +137,11 @@ class List {
  * A list that is read page by page; rows have an `id`. While the question changes, the rows of the question before stay.
  * With `everySeconds` it looks for changes so often while the tab is visible: `fresh` is how many new rows wait for a
  * `reload`. `paused`: very many were looked at without a match; `more` goes on. `onVisible` takes the first and last
- * index of the rows on screen, which are renewed with the first page.
- * @param {string | null} path @param {ApiQuery} query @param {string} listName @param {{everySeconds?: number}} [options]
+ * index of the rows on screen, which are renewed if they are live.
+ * @param {string | null} path @param {ApiQuery} query `limit`: rows of a page
+ * @param {string} listName @param {{everySeconds?: number, isLive?: (row: any) => boolean}} [options] `isLive`: it may change
  */
-export function usePages(path, query, listName, { everySeconds = 0 } = {}) {
+export function usePages(path, query, listName, { everySeconds = 0, isLive = () => true } = {}) {
   const held = useRef(/** @type {{key: string, list: List | null}} */ ({ key: "", list: null })).current;
   const times = useRef(signal(0)).current;
   const visible = useRef({ first: 0, last: 0 }).current;
@@ -132,7 +151,7 @@ export function usePages(path, query, listName, { everySeconds = 0 } = {}) {
     const before = held.key.startsWith(`${number} `) ? (held.list?.state.peek().rows ?? []) : [];
     held.list?.stop();
     held.key = key;
-    held.list = path === null ? null : new List(path, query, listName, before);
+    held.list = path === null ? null : new List(path, query, listName, isLive, before);
   }
   const list = held.list;
   useEffect(() => {
