@@ -27,7 +27,7 @@ from flowserver.store.overview.counts import (
 from flowserver.store.overview.throughput import Throughput, read_throughput
 from flowserver.store.sql.bounded_counts import Count
 
-OVERVIEW_SECONDS = 3.0
+OVERVIEW_SECONDS = 5.0
 """How long an overview is cached: further requests for it in that time cost nothing."""
 
 OVERVIEW_GOOD_SECONDS = 60.0

@@ -13,18 +13,21 @@ from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
 from flowserver.store.executions.waiting_tasks import ScopeKey, list_waiting_tasks
 from flowserver.store.invocations.parking import list_parked_invocations
-from flowserver.store.overview.counts import COUNTED_MAX, LateExecution, schedules
+from flowserver.store.overview.counts import LateExecution, schedules
 from flowserver.store.overview.throughput import FAILURES
 from flowserver.store.schema.schedule_tables import WAKES
 from flowserver.store.schema.tables import PARKED, executions
 from flowserver.store.sql.list_parameter import among, texts
-from flowserver.store.sql.unreadable import legible
+from flowserver.store.sql.unreadable import is_text, legible
 
 SHOWN_MAX: Final = 5
 """Of each kind."""
 
 READ_MAX: Final = 20
 """Failures that are read: those of deleted flows are left out."""
+
+PARKED_READ_MAX: Final = 1_000
+"""Parked executions, by flow, of which the newest are shown."""
 
 TASKS_READ_MAX: Final = 50
 """Tasks of the oldest executions, of which those are shown that wait longest."""
@@ -69,7 +72,10 @@ class Attention:
 def read_attention(
     connection: Connection, late: Sequence[LateExecution], *, failed_since_ms: int, due_before_ms: int
 ) -> list[Attention]:
-    """SHOWN_MAX of each kind at most: the latest failures, and the rest that has waited for longest."""
+    """SHOWN_MAX of each kind at most.
+
+    Of executions that failed, are parked or wait for a redrive these are the newest, of all else what waits longest.
+    """
     found = [
         *_parked(connection),
         *_late(connection, late),
@@ -84,9 +90,10 @@ def read_attention(
 
 def _parked(connection: Connection) -> Iterator[Attention]:
     order = header.flow_id, header.started_at.desc(), header.name
-    query = select(header.execution_id, header.started_at).where(PARKED).order_by(*order).limit(COUNTED_MAX)
-    newest = sorted(connection.execute(query), key=lambda row: _number(row.started_at), reverse=True)[:SHOWN_MAX]
-    rows = _rows(connection, [row.execution_id for row in newest])
+    some = select(header.execution_id, header.started_at).where(PARKED).order_by(*order).limit(PARKED_READ_MAX)
+    found = some.subquery()
+    newest = select(found.c.execution_id).order_by(found.c.started_at.desc(), found.c.execution_id).limit(SHOWN_MAX)
+    rows = _rows(connection, [each for each in connection.execute(newest).scalars() if is_text(each)])
     return (_of_execution(Kind.PARKED, row, row.started_at, text=row.parked_error) for row in rows)
 
 
@@ -170,7 +177,3 @@ def _of_execution(kind: Kind, row: ExecutionRow, since: int, text: str | None = 
 
 def _cut(text: str | None) -> str | None:
     return text[:TEXT_CHARACTERS_MAX] if text else None
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) else 0

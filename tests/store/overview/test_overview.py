@@ -137,7 +137,7 @@ def test_counts_end_at_their_bound_and_say_so(database: Database, monkeypatch: p
 def test_it_visits_no_more_rows_in_larger_tables(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in ((counts, "COUNTED_MAX"), (counts, "SCANNED_MAX"), (counts, "LATE_READ_MAX")):
         monkeypatch.setattr(module, name, 20)
-    monkeypatch.setattr(attention, "COUNTED_MAX", 20)
+    monkeypatch.setattr(attention, "PARKED_READ_MAX", 20)
     monkeypatch.setattr(attention, "TASKS_READ_MAX", 5)
     monkeypatch.setattr("flowserver.store.executions.waiting_tasks.SCANNED_MAX", 20)
     monkeypatch.setattr(throughput, "SERIES_ROWS_MAX", 50)

@@ -142,8 +142,8 @@ class ServerOverview(Resource):
     attention: Annotated[
         list[AttentionItem],
         Field(
-            description=f"What to look at, {SHOWN_MAX} of each kind at most: the latest failures of the last 24 hours; "
-            "of the rest those that have waited for longest."
+            description=f"What to look at, {SHOWN_MAX} of each kind at most: the newest executions that failed in the "
+            "last 24 hours, are parked, or wait for a redrive; of all else what has waited for longest."
         ),
     ]
 
