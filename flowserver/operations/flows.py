@@ -280,16 +280,15 @@ class FlowOperations:
     async def picture(self, definition: str) -> Picture:
         """The steps of a definition and the ways between them; unknown and empty attributes are left out.
 
-        Raises DefinitionRejected, and InvalidArgument if the paths of its steps have more than `page_bytes_max`.
+        Raises DefinitionRejected, and InvalidArgument if the paths of its steps have more than `graph_path_bytes_max`.
         """
         limits, work = self._engine.limits, Work(pause=yield_to_writer)
         picture = await self._engine.checks.run(
             lambda: picture_of(parse(definition, limits, lenient=True, work=work).flow)
         )
-        if picture.path_characters > limits.page_bytes_max:
-            raise InvalidArgument(
-                f"the paths of the steps have more than {limits.page_bytes_max} bytes: nest less, or use shorter names"
-            )
+        maximum = limits.graph_path_bytes_max
+        if picture.path_characters > maximum:
+            raise InvalidArgument(f"the paths of the steps have more than {maximum} bytes: nest less, or shorten names")
         return picture
 
 

@@ -45,6 +45,12 @@ class FlowLimits:
         reason="steps in all lists of one definition",
         error="400 InvalidArgument (too-many-steps)",
     )
+    graph_path_bytes_max: int = limit(
+        4_194_304,
+        unit="bytes",
+        reason="paths of the steps in the graph of a definition; names of steps that nest deeply repeat in each path",
+        error="400 InvalidArgument; the flow can run all the same",
+    )
     branches_max: int = limit(
         100,
         unit="branches",

@@ -3,14 +3,13 @@ import { stylesheet } from "../css.js";
 import { Empty, Loading } from "../parts/basics.js";
 import { Icon } from "../parts/icons.js";
 import { setQuery } from "../routes.js";
-import { useQuery } from "../store.js";
+import { useGraph, useQuery } from "../store.js";
 import { useKeys } from "../keys.js";
 import { html, useMemo } from "../vendor/preact.js";
 import { RunDocuments, StepDocuments } from "./compare/documents.js";
 import { rowsOf } from "./compare/rows.js";
 import { SecondRun, SideCard, sideOf } from "./compare/sides.js";
 import { Steps } from "./compare/steps.js";
-import { useGraph } from "./execution/graph-of.js";
 
 stylesheet(new URL("./compare.css", import.meta.url));
 

@@ -1,4 +1,5 @@
 /** One execution: its graph, timeline and events beside each other, the step that is selected, and any moment of its past. */
+import { useGraph } from "../store.js";
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
@@ -9,7 +10,6 @@ import { Link, setQuery } from "../routes.js";
 import { Definition } from "./execution/definition.js";
 import { EventPane } from "./execution/event-pane.js";
 import { Header } from "./execution/header.js";
-import { useGraph } from "./execution/graph-of.js";
 import { useRun } from "./execution/run.js";
 import { useSummary } from "./execution/summary-at.js";
 import { useInspected } from "./execution/inspected.js";

@@ -51,11 +51,14 @@ function titleOf(node, branches) {
 
 /** The step in words. @param {GraphNode} node @param {StepState | undefined} state @param {boolean} isLive */
 export function spoken(node, state, isLive) {
-  const what = [node.name, `${node.type}${node.title ? ` ${node.title}` : ""}`].join(", ");
-  if (!isLive) return what;
-  const said = state ? figures(node, state).replaceAll("✔", "succeeded").replaceAll("✕", "failed").replaceAll("▸", "running").replaceAll("■", "cut short").replace("×", "attempts ") : "";
-  return [what, wordOf(shownStatus(node, state)), said, state?.error].filter(Boolean).join(", ");
+  const what = `${node.type}${node.title ? ` ${node.title}` : ""}`;
+  if (!isLive) return `${node.name}, ${what}`;
+  const said = state ? figures(node, state).replace(/[✔✕▸■×]/g, (shape) => SPOKEN[shape]) : "";
+  return [node.name, wordOf(shownStatus(node, state)), said, state?.error, what].filter(Boolean).join(", ");
 }
+
+/** @type {Record<string, string>} */
+const SPOKEN = { "✔": "succeeded", "✕": "failed", "▸": "running", "■": "cut short", "×": "attempts " };
 
 /** Everything that the picture of a step depends on. @param {GraphNode} node @param {StepState | undefined} state */
 export function paintKey(node, state) {

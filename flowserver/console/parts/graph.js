@@ -3,6 +3,7 @@
  * a change of a step's state paints that step anew and nothing else.
  */
 import { stylesheet } from "../css.js";
+import { useKeys } from "../keys.js";
 import { html, useMemo, useRef, useState, useEffect } from "../vendor/preact.js";
 import { StepIcon } from "./graph-icons.js";
 import { layoutOf } from "./graph-layout.js";
@@ -20,6 +21,15 @@ stylesheet(new URL("./graph.css", import.meta.url));
 
 const CORNER = 6;
 
+/** For the help: the graph itself takes the keys while the focus is in it. */
+const KEYS = [
+  { keys: "ArrowDown|ArrowUp|ArrowLeft|ArrowRight", label: "Walk along the edges" },
+  { keys: "Enter", label: "Select the step" },
+  { keys: "o", label: "Open the sub-flow or the iterations" },
+  { keys: "+|-", label: "Zoom" },
+  { keys: "0", label: "Show all of it" },
+].map((key) => ({ ...key, run: () => /** @type {const} */ (false) }));
+
 /**
  * `graph` is the answer of `POST v1/definitions/graph`; give the same object for the same definition. `states` are step
  * summaries by path, null to draw the definition alone. `taken` has keys of edges (`edgeKey`); without it the summaries
@@ -35,6 +45,7 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
   const frame = useRef(/** @type {SVGSVGElement | null} */ (null));
   const drawing = useRef(/** @type {SVGGElement | null} */ (null));
   useEffect(() => setFolded(new Set()), [graph]);
+  useKeys("Graph", KEYS);
   const layout = useMemo(() => layoutOf(graph, inUse(folded, graph)), [graph, folded]);
   const zoom = useZoom(frame, drawing, layout);
   const chosen = useMemo(() => (typeof selected === "number" ? (graph.nodes[selected] ?? null) : nodeOf(graph, selected)), [graph, selected]);

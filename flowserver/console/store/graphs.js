@@ -3,7 +3,7 @@ import { useEffect, useState } from "../vendor/preact.js";
 import { api } from "./requests.js";
 
 /** @typedef {import("../parts/graph-layout.js").DefinitionGraph} DefinitionGraph */
-/** @typedef {{graph: DefinitionGraph | null, error: any}} GraphAnswer */
+/** @typedef {{data: DefinitionGraph | null, error: any}} GraphAnswer */
 
 const KEPT_MAX = 20;
 
@@ -14,7 +14,7 @@ const kept = new Map();
 export function graphOf(definition) {
   const found = kept.get(definition);
   if (found) return found;
-  const asked = api("v1/definitions/graph", { method: "POST", body: { definition } });
+  const asked = api("v1/definitions/graph", { method: "POST", text: definition, type: "text/plain" });
   kept.set(definition, asked);
   asked.catch(() => kept.delete(definition));
   for (const text of kept.keys()) {
@@ -26,17 +26,17 @@ export function graphOf(definition) {
 
 /** The graph of a definition, null until it is there. @param {string | null | undefined} definition @returns {GraphAnswer} */
 export function useGraph(definition) {
-  const [answer, setAnswer] = useState(/** @type {GraphAnswer & {of: string | null}} */ ({ graph: null, error: null, of: null }));
+  const [answer, setAnswer] = useState(/** @type {GraphAnswer & {of: string | null}} */ ({ data: null, error: null, of: null }));
   useEffect(() => {
     if (definition === null || definition === undefined) return;
     let isGone = false;
     graphOf(definition).then(
-      (graph) => isGone || setAnswer({ graph, error: null, of: definition }),
-      (error) => isGone || setAnswer({ graph: null, error, of: definition }),
+      (data) => isGone || setAnswer({ data, error: null, of: definition }),
+      (error) => isGone || setAnswer({ data: null, error, of: definition }),
     );
     return () => {
       isGone = true;
     };
   }, [definition]);
-  return answer.of === definition ? answer : { graph: null, error: null };
+  return answer.of === definition ? answer : { data: null, error: null };
 }

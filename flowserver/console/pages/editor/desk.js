@@ -61,6 +61,6 @@ export function Desk({ flow, saved, onSaved }) {
       onTake=${(/** @type {Saved} */ theirs) => (onSaved(theirs), setText(theirs.text), close())}
       onOverwrite=${async (/** @type {Saved} */ theirs) => (await saveOver(theirs), close())} />`}
     ${open === "publish" && html`<${Publish} flow=${flow} text=${text} onPublish=${publishText} onClose=${close} />`}
-    ${open === "start" && html`<${StartRun} flow=${flow} isUnsaved=${isUnsaved} onSave=${mayUpdate ? () => saveOver(saved) : null} onClose=${close} />`}
+    ${open === "start" && html`<${StartRun} flow=${flow} text=${text} isUnsaved=${isUnsaved} onSave=${mayUpdate ? () => saveOver(saved) : null} onClose=${close} />`}
   <//>`;
 }

@@ -21,7 +21,7 @@ export function Definition({ flow, saved, version, published, against, step, ver
   const text = version === null ? saved : (published.data?.definition ?? null);
   const other = useQuery(against && against !== SAVED ? path`v1/flows/${flow}/versions/${against}` : null);
   const compared = against === SAVED ? saved : (other.data?.definition ?? null);
-  const { graph, error } = useGraph(text);
+  const { data: graph, error } = useGraph(text);
   const chosen = useMemo(() => graph && nodeOf(graph, step), [graph, step]);
   const named = (/** @type {string | null} */ each) => (each === null || each === SAVED ? "the saved definition" : `version ${each}`);
   const atLine = (/** @type {number} */ line) => {

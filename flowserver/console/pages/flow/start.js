@@ -11,7 +11,7 @@ export function StartFlow({ flow, definition, versions, aliases, onClose }) {
   const number = /^\d+$/.test(qualifier) ? qualifier : String(aliases.find((each) => each.name === qualifier)?.routes[0].version ?? "");
   const version = useQuery(number ? path`v1/flows/${flow}/versions/${number}` : null);
   const used = number ? (version.data?.definition ?? "") : definition;
-  const { graph } = useGraph(used || null);
+  const { data: graph } = useGraph(used || null);
   const set = (graph?.nodes ?? []).flatMap((node) => (node.foreach ? [node.foreach.item, node.foreach.index ?? ""] : []));
   const start = async (/** @type {string} */ input, /** @type {string} */ name) => {
     const more = [name && `"name": ${JSON.stringify(name)}`, qualifier && `"qualifier": ${JSON.stringify(qualifier)}`].filter(Boolean);
