@@ -37,7 +37,8 @@ export function EventList({ source, search, selected, onSelect, onOpen, startAtE
   const first = items[0]?.index ?? 0;
   const last = items[items.length - 1]?.index ?? -1;
   useEffect(() => {
-    if (!found && last >= 0) source.need(first, last);
+    const isOnItsWay = isAtEnd.current && !isUnderPointer.current && last < count - 1;
+    if (!found && last >= 0 && !isOnItsWay) source.need(first, last);
   });
   useLayoutEffect(() => {
     const index = selected === null || found ? -1 : source.indexOf(selected);

@@ -73,7 +73,6 @@ export class AllEvents {
       try {
         const query = { after: missing - 1, limit: PAGE, paths: this.hasPaths };
         const page = await api(this.path, { query, signal: this.stop.signal });
-        if (!this.hasPaths) void this.askForPaths();
         for (const event of page.events) this.rows.set(event.eventId, rowOf(event));
         // What cannot be read is left out of the page, and must not be asked for again.
         const found = new Set(page.events.map((/** @type {any} */ event) => event.eventId));
@@ -97,6 +96,7 @@ export class AllEvents {
     return !row || (this.hasPaths && !row.isPlaced);
   }
 
+  /** Let the server find the paths. It reads the whole history for that, so nothing more urgent should wait behind it. */
   async askForPaths() {
     if (this.isAsking) return;
     this.isAsking = true;
@@ -204,6 +204,8 @@ export class SomeEvents {
   }
 
   grow() {}
+
+  askForPaths() {}
 
   close() {
     this.stop.abort();

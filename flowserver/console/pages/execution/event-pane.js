@@ -19,6 +19,8 @@ export function EventPane({ run, summary, step, type, at, isNewestFirst, onEvent
   }, [run, step, type, isNewestFirst]);
   const total = run.lastEventId.value;
   useEffect(() => source.grow(total), [source, total]);
+  const isRead = run.now.value !== null;
+  useEffect(() => void (isRead && source.askForPaths()), [source, isRead]);
   useEffect(() => {
     const listen = (/** @type {any[]} */ events) => source.add(events);
     run.listeners.add(listen);
