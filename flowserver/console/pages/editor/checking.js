@@ -4,8 +4,9 @@ import { useEffect, useMemo, useState } from "../../vendor/preact.js";
 
 /**
  * @typedef {import("../../parts/editor.js").Finding} Finding
- * @typedef {{findings: Finding[], graph: any, isChecking: boolean, isOld: boolean, error: any}} Check
- *   `graph`: the last one that could be drawn; `isOld`: it is that of an earlier text
+ * @typedef {{findings: Finding[], graph: any, isFirst: boolean, isOld: boolean, error: any}} Check
+ *   `graph`: the last one that could be drawn; `isOld`: it is that of an earlier text;
+ *   `isFirst`: nothing was checked yet
  */
 
 const PAUSE_MS = 250;
@@ -15,11 +16,10 @@ const PAUSE_MS = 250;
  * @param {string | null} text @returns {Check}
  */
 export function useCheck(text) {
-  const [check, setCheck] = useState(/** @type {Check} */ ({ findings: [], graph: null, isChecking: true, isOld: false, error: null }));
+  const [check, setCheck] = useState(/** @type {Check} */ ({ findings: [], graph: null, isFirst: true, isOld: false, error: null }));
   useEffect(() => {
     if (text === null) return;
     const request = new AbortController();
-    setCheck((before) => (before.isChecking ? before : { ...before, isChecking: true }));
     const timer = setTimeout(async () => {
       try {
         const report = await ask("v1/definitions/validate", text, request.signal);
@@ -29,11 +29,11 @@ export function useCheck(text) {
           findings: report.diagnostics,
           graph: graph ?? before.graph,
           isOld: graph === null && before.graph !== null,
-          isChecking: false,
+          isFirst: false,
           error: null,
         }));
       } catch (error) {
-        if (!request.signal.aborted) setCheck((before) => ({ ...before, isChecking: false, error }));
+        if (!request.signal.aborted) setCheck((before) => ({ ...before, isFirst: false, error }));
       }
     }, PAUSE_MS);
     return () => {

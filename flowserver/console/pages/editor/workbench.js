@@ -25,7 +25,7 @@ export function Workbench({ text, onText, onSave, isUnsaved, error, title, actio
   );
   useSaveKey(onSave);
   const count = countOf(check.findings);
-  const state = check.isChecking ? "Checking…" : check.error ? "The server did not check this text." : count || "No problems";
+  const state = check.error ? "The server did not check this text." : count || (check.isFirst ? "Checking…" : "No problems");
 
   return html`<div class="page fills workbench">
     <header><div class="row grow">${title}</div><div class="row">${actions}</div></header>

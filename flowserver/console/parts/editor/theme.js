@@ -69,9 +69,13 @@ const differences = EditorView.theme({
   "&.cm-merge-a .cm-changedLine, .cm-deletedChunk": { backgroundColor: "var(--fail-soft)" },
   "&.cm-merge-b .cm-changedLine, .cm-inlineChangedLine": { backgroundColor: "var(--ok-soft)" },
   "&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText": {
-    background: "color-mix(in srgb, var(--fail) 28%, transparent)",
+    background: "color-mix(in srgb, var(--fail) 8%, transparent)",
+    boxShadow: "inset 0 -2px var(--fail)",
   },
-  "&.cm-merge-b .cm-changedText": { background: "color-mix(in srgb, var(--ok) 28%, transparent)" },
+  "&.cm-merge-b .cm-changedText, .cm-inlineChangedLine .cm-changedText": {
+    background: "color-mix(in srgb, var(--ok) 8%, transparent)",
+    boxShadow: "inset 0 -2px var(--ok)",
+  },
   "&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter": { background: "var(--fail)" },
   "&.cm-merge-b .cm-changedLineGutter": { background: "var(--ok)" },
   ".cm-collapsedLines": {

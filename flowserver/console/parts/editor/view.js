@@ -60,7 +60,7 @@ export const reading = (language, label) => [
   search(),
   languageOf(language),
   looks,
-  EditorView.contentAttributes.of({ "aria-label": label }),
+  EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
 ];
 
 export class CodeView {
