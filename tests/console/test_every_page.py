@@ -64,7 +64,7 @@ def test_axe_finds_no_violation_on_any_page(page: Page) -> None:
         wait_until_settled(page)
         width = page.evaluate("document.documentElement.scrollWidth")
         found[f"{name}, narrow"] = [f"{width} px wide"] if width > NARROW["width"] else []
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert "\n".join(f"{name}: {each}" for name, wrong in found.items() for each in wrong) == ""
 
 
 @pytest.mark.usefixtures("rest")

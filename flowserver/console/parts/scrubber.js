@@ -60,8 +60,8 @@ export function Scrubber({ last, value, time = null, onChange, live = false, isB
         onChange=${(/** @type {Event} */ event) => settle(Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))} />
     </div>
     <span class="scrubber-place number">${text}${dragged === null && !isBehind && time !== null ? html` · <${Time} at=${time} />` : html` · <span class="muted">…</span>`}</span>
-    <button type="button" class="quiet" disabled=${value === null && dragged === null} aria-label=${live ? "To the present" : "To the last event"}
-      title=${live ? "To the present" : "To the last event"} onClick=${() => settle(last)}>${live && value === null ? html`<span class="scrubber-live">live</span>` : "▸|"}</button>
+    <button type="button" class="quiet" disabled=${value === null && dragged === null} aria-label=${live ? "To the live present" : "To the last event"}
+      title=${live ? "To the live present" : "To the last event"} onClick=${() => settle(last)}>${live && value === null ? html`<span class="scrubber-live">live</span>` : "▸|"}</button>
   </div>`;
 }
 
