@@ -7,10 +7,10 @@ import re
 from array import array
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 from flowserver.machine.event_details import HistoryEvent
-from flowserver.machine.step_summary_fold import StepSummaries
+from flowserver.machine.step_summary_fold import Seen, StepSummaries
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,127}(\[[0-9]{0,9}\])?"
 STEP_PATTERN: Final = rf"^{_NAME}(\.{_NAME})*$"
@@ -42,11 +42,27 @@ def matches_path(path: str, wanted: str, *, is_exact: bool = False) -> bool:
     return _pattern(wanted, is_exact=is_exact).fullmatch(path) is not None
 
 
+class Summaries(Protocol):
+    """A fold that knows where each event has happened."""
+
+    @property
+    def last_event_id(self) -> int:
+        """The last event that it has taken in."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+
+    def add(self, event: HistoryEvent) -> Seen:
+        """Take the next event in."""
+
+
 class EventPaths:
     """The fold. Add the events of one execution in order, from the first; large values may be left out of them."""
 
-    def __init__(self) -> None:
-        self._summaries = StepSummaries()
+    def __init__(self, summaries: Summaries | None = None) -> None:
+        """`summaries` is a fold of the same events, which takes them in with this one; without it one is made."""
+        self._summaries: Summaries = StepSummaries() if summaries is None else summaries
         self._numbers: dict[str, int] = {"": 0}
         self._path_bytes = 0
         self._of_event = array("I", [0])

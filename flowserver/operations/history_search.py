@@ -14,7 +14,8 @@ from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
 from flowserver.operations.executions import require_id
-from flowserver.operations.fold_cache import KeptFolds, read_on
+from flowserver.operations.fold_cache import read_on
+from flowserver.operations.history_folds import HistoryFolds
 from flowserver.operations.page_tokens import event_id_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.store.executions.history_search import EventFilter, search_events
@@ -33,9 +34,9 @@ class PlacedEvent(NamedTuple):
 class HistorySearch:
     """Searches for events."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, folds: HistoryFolds) -> None:
         self._engine = engine
-        self._paths: KeptFolds[EventPaths] = KeptFolds(EventPaths, engine.limits)
+        self._paths = folds
 
     async def search(
         self,

@@ -12,6 +12,7 @@ from flowserver.operations.current_steps import CurrentStepOperations
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
+from flowserver.operations.history_folds import HistoryFolds
 from flowserver.operations.history_search import HistorySearch
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.key_sources import EngineKeys
@@ -72,7 +73,8 @@ class Operations:
         """The operations on an engine. `is_wide`: the server listens beyond loopback. `lenient`: the server accepts
         definitions with unknown or empty attributes.
         """
-        search = HistorySearch(engine)
+        folds = HistoryFolds(engine)
+        search = HistorySearch(engine, folds)
         return Operations(
             FlowOperations(engine, lenient=lenient),
             VersionOperations(engine),
@@ -81,7 +83,7 @@ class Operations:
             RedriveOperations(engine),
             search,
             LiveHistories(engine, search),
-            StepSummaryOperations(engine),
+            StepSummaryOperations(engine, folds),
             CurrentStepOperations(engine),
             ScheduleOperations(engine),
             TaskOperations(engine),

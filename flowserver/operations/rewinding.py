@@ -1,4 +1,4 @@
-"""Folds that can also be had as they were after an earlier event, without reading the history from its begin.
+"""Step summaries that can also be had as they were after an earlier event, without reading the history from its begin.
 
 Theory of operation. While a fold takes events in, it is pickled now and then. The state after an event is the
 snapshot before it, and the events from there on. Snapshots are bytes, so they do not change with the fold, and a fold
@@ -11,13 +11,10 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final
 
-from sqlalchemy import Connection
-
-from flowserver.engine.engine import Engine
 from flowserver.machine.event_details import HistoryEvent
-from flowserver.operations.fold_cache import Fold, KeptFolds, read_on
+from flowserver.machine.step_summary_fold import Seen, StepSummaries
 
 EVENTS_BETWEEN: Final = 1_000
 """Events from one snapshot to the next; reading and folding them takes some 10 ms of the processor."""
@@ -32,22 +29,11 @@ SNAPSHOT_BYTES: Final = 100
 """What a snapshot takes besides its bytes."""
 
 
-class SizedFold(Fold, Protocol):
-    """A fold that tells how many entries it keeps."""
+class RewindableSummaries:
+    """Step summaries with snapshots of their past."""
 
-    def __len__(self) -> int:
-        """How many objects it keeps."""
-
-
-F = TypeVar("F", bound=SizedFold)
-T = TypeVar("T")
-
-
-class Rewindable(Generic[F]):
-    """A fold with snapshots of its past."""
-
-    def __init__(self, make: Callable[[], F], bytes_max: int) -> None:
-        """`make` makes an empty fold; `bytes_max` bounds the snapshots."""
+    def __init__(self, make: Callable[[], StepSummaries], bytes_max: int) -> None:
+        """`make` makes empty summaries; `bytes_max` bounds the snapshots."""
         self.newest = make()
         self._make = make
         self._bytes_max = bytes_max
@@ -68,14 +54,15 @@ class Rewindable(Generic[F]):
         """About how many bytes it takes."""
         return self.newest.size + self._bytes
 
-    def add(self, event: HistoryEvent) -> None:
+    def add(self, event: HistoryEvent) -> Seen:
         """Take the next event in."""
-        self.newest.add(event)
+        seen = self.newest.add(event)
         self._added += 1
         if self._added >= self._between and self.newest.size <= self._added * BYTES_PER_EVENT:
             self._keep()
+        return seen
 
-    def before(self, event_id: int) -> Callable[[], F]:
+    def before(self, event_id: int) -> Callable[[], StepSummaries]:
         """Makes a fold of its own, which has taken in some of the events up to this one; add the others to it."""
         place = bisect_right(self._event_ids, event_id)
         return self._make if place == 0 else partial(_thawed, self._snapshots[place - 1])
@@ -94,29 +81,6 @@ class Rewindable(Generic[F]):
             self._bytes = sum(len(each) + SNAPSHOT_BYTES for each in self._snapshots)
 
 
-def _thawed(snapshot: bytes) -> Any:
-    return pickle.loads(zlib.decompress(snapshot))  # noqa: S301 - this process made it, and nothing stores it
-
-
-async def read_at(
-    kept: KeptFolds[Rewindable[F]], engine: Engine, execution_id: str, at: int | None, show: Callable[[F], T]
-) -> T:
-    """What `show` makes of the fold as it was after the event `at`, or as it is; it runs in a thread of slow reads.
-
-    A request for an earlier event keeps no other one waiting, once the fold has read so far.
-    """
-
-    def read(connection: Connection, fold: Rewindable[F]) -> T:
-        read_on(connection, execution_id, fold, engine.limits, at)
-        return show(fold.newest)
-
-    def read_again(connection: Connection, make: Callable[[], F], up_to: int) -> T:
-        fold = make()
-        read_on(connection, execution_id, fold, engine.limits, up_to)
-        return show(fold)
-
-    async with kept.use(execution_id) as fold:
-        if at is None or at >= fold.last_event_id:
-            return await engine.slow_reads.ask(partial(read, fold=fold))
-        make = fold.before(at)
-    return await engine.slow_reads.ask(partial(read_again, make=make, up_to=at))
+def _thawed(snapshot: bytes) -> StepSummaries:
+    thawed: StepSummaries = pickle.loads(zlib.decompress(snapshot))  # noqa: S301 - this process made it, and nothing stores it
+    return thawed

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -13,10 +12,9 @@ from flowserver.machine.foreach_iterations import Iteration
 from flowserver.machine.step_summary import Iterations, StepStatus, StepSummary
 from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.operations.executions import require_id
-from flowserver.operations.fold_cache import KeptFolds
+from flowserver.operations.history_folds import HistoryFolds
 from flowserver.operations.page_tokens import is_small_number
 from flowserver.operations.pages import Page, check_limit
-from flowserver.operations.rewinding import Rewindable, read_at
 
 T = TypeVar("T")
 
@@ -51,12 +49,9 @@ class StepSummaryOperations:
     summary takes more than `step_paths_bytes_max`.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, folds: HistoryFolds) -> None:
         self._engine = engine
-        make = partial(StepSummaries, with_iterations=True)
-        self._kept: KeptFolds[Rewindable[StepSummaries]] = KeptFolds(
-            partial(Rewindable, make, engine.limits.step_snapshots_bytes_max), engine.limits
-        )
+        self._folds = folds
 
     async def summarize(
         self, flow_name: str, name: str, *, at: int | None = None, next_token: str | None, limit: int | None
@@ -120,7 +115,7 @@ class StepSummaryOperations:
         execution_id = await self._engine.reader.ask(
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
-        return await read_at(self._kept, self._engine, execution_id, at, show)
+        return await self._folds.summaries_at(execution_id, at, show)
 
 
 S = TypeVar("S", StepSummary, Iteration)

@@ -86,8 +86,10 @@ async def test_the_summary_as_it_was_after_an_event(client: httpx.AsyncClient) -
 async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
     await _run(client, 2)
     steps = (await client.get(HERE)).json()["steps"]
-    kept = app.state.operations.step_summaries._kept
-    [summaries] = kept.folds()
+    kept = app.state.operations.step_summaries._folds
+    [fold] = kept.folds()
+    summaries = fold.summaries
+    assert fold.size > summaries.size
     paths = len("".join(step["path"] for step in steps))
     assert summaries.size == 4 * ENTRY_BYTES + 2 * paths + summaries.newest.loops.size
 

@@ -12,7 +12,7 @@ from flowserver.machine.step_summary import Iterations, StepStatus
 from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.operations import rewinding
 from flowserver.operations.redrive_plans import RedriveWish
-from flowserver.operations.rewinding import Rewindable
+from flowserver.operations.rewinding import RewindableSummaries
 from flowserver.operations.step_summaries import StepPage
 from tests.conformance.cases import Reply
 from tests.engine.called_functions import Call, Functions
@@ -43,7 +43,7 @@ def test_after_each_event_it_is_the_fold_of_the_events_until_then(
     world = World(flow(PACK), input={"list": list(range(60))}, replies=replies)
     world.run()
     make = partial(StepSummaries, with_iterations=True)
-    fold = Rewindable(make, bytes_max)
+    fold = RewindableSummaries(make, bytes_max)
     for event in world.events:
         fold.add(event)
         assert fold.size - fold.newest.size <= bytes_max
@@ -74,7 +74,7 @@ def test_a_summary_with_very_many_open_lists_is_not_copied(monkeypatch: pytest.M
     monkeypatch.setattr(rewinding, "ENTRIES_MAX", 50)
     world = World(flow(PACK), input={"list": list(range(100))}, replies={"label": [Reply(returns={})]})
     world.run()
-    fold = Rewindable(StepSummaries, 1_000_000)
+    fold = RewindableSummaries(StepSummaries, 1_000_000)
     widths = []
     for event in world.events:
         before = fold.size - fold.newest.size

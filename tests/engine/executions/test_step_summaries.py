@@ -6,9 +6,9 @@ import pytest
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.limits import Limits
-from flowserver.machine.events import Event
+from flowserver.machine.events import Event, EventType
 from flowserver.machine.step_summary import Iterations, StepSummary
-from flowserver.machine.step_summary_fold import StepSummaries
+from flowserver.machine.step_summary_fold import Seen, StepSummaries
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.history_search import EventFilter
 from tests.engine.called_functions import Call, Functions
@@ -57,14 +57,18 @@ async def test_requests_at_once_read_the_history_once(node: Node, monkeypatch: p
     await node.end_of("f", "e")
     added: list[int] = []
 
-    def add(summaries: StepSummaries, event: Event) -> None:
+    def add(summaries: StepSummaries, event: Event) -> Seen:
         added.append(event.event_id)
-        _ADD(summaries, event)
+        return _ADD(summaries, event)
 
     monkeypatch.setattr(StepSummaries, "add", add)
     pages = await asyncio.gather(*(_steps(node) for _ in range(10)))
     assert all(page == pages[0] for page in pages)
     assert added == [event.event_id for event in await node.history("f", "e")]
+    search = node.operations.history_search.search
+    found = await search("f", "e", EventFilter(), with_paths=True, next_token=None, limit=None)
+    assert [event.path for event in found.items if event.event.type == EventType.STEP_ENTERED] == ["one", "two"]
+    assert len(added) == added[-1]  # the paths come from the same fold
 
 
 _ADD = StepSummaries.add
@@ -84,7 +88,7 @@ def _deep(level: int, indent: int = 0) -> str:
     )
 
 
-@pytest.mark.parametrize("limits", [Limits(step_paths_bytes_max=1_500_000)])
+@pytest.mark.parametrize("limits", [Limits(step_paths_bytes_max=2_500_000)])
 async def test_summaries_are_kept_up_to_a_bound_of_their_bytes(node: Node) -> None:
     """Long paths count: 100 steps whose paths have 2,600 characters each."""
     await node.create_flow("f", _deep(0))
@@ -92,11 +96,11 @@ async def test_summaries_are_kept_up_to_a_bound_of_their_bytes(node: Node) -> No
         await node.start("f", f"e{number}")
         await node.end_of("f", f"e{number}")
         await node.operations.step_summaries.summarize("f", f"e{number}", next_token=None, limit=None)
-    kept = node.operations.step_summaries._kept
-    paths = [sum(len(step.path) for step in each.newest.steps()) for each in kept.folds()]
+    kept = node.operations.step_summaries._folds
+    paths = [sum(len(step.path) for step in each.summaries.newest.steps()) for each in kept.folds()]
     assert min(paths) > 250_000
     assert len(paths) == 2
-    assert sum(each.size for each in kept.folds()) <= 1_500_000
+    assert sum(each.size for each in kept.folds()) <= 2_500_000
 
 
 @pytest.mark.parametrize("limits", [Limits(step_paths_bytes_max=100_000)])
@@ -116,7 +120,7 @@ async def test_an_execution_whose_paths_take_too_much_is_refused(node: Node) -> 
             "hostile", "e", EventFilter(), step=f"{LONG}.s1", next_token=None, limit=None
         )
     assert len(await _steps(node)) == 1
-    assert not operations.history_search._paths.folds()
+    assert len(operations.step_summaries._folds.folds()) == 1
 
 
 async def _steps(node: Node) -> list[StepSummary]:
