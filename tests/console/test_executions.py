@@ -1,5 +1,6 @@
 """Executions of all flows: found, kept as a view, stopped and redriven, all without the mouse; flows; the sign-in."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,10 @@ def test_a_selection_is_stopped_and_redriven_by_keyboard(
     assert (stopped["status"], stopped["error"]) == ("Stopped", "Cancelled")
     redriven = rest.get(f"/v1/flows/{unique}/executions/bravo").json()
     assert (redriven["status"], redriven["redriveCount"]) == ("Running", 1)
+    page.keyboard.press("Escape")  # nothing is selected
+    for key in "jkkxkxc":
+        page.keyboard.press(key)
+    expect(page).to_have_url(re.compile(r"/compare\?left="))
 
 
 def test_all_that_match_are_selected_page_by_page(page: Page, rest: httpx.Client, unique: str) -> None:

@@ -69,6 +69,7 @@ export default function Executions({ query }) {
     { keys: "r", label: "Show the new ones", run: () => void list.reload() },
     { keys: "S", label: "Stop the selection", run: unless(can("stop"), () => ask("stop")) },
     { keys: "R", label: "Redrive the selection", run: unless(can("redrive"), () => ask("redrive")) },
+    { keys: "c", label: "Compare the two that are selected", run: unless(chosen.length === 2, () => compare(chosen)) },
     { keys: "Escape", label: "Select nothing", run: unless(selected.size > 0, () => select(new Set())) },
   ]);
   const isFiltered = filter !== "{}";
@@ -82,7 +83,7 @@ export default function Executions({ query }) {
     <div class="panel list-panel grow">
       <div class="bar">
         ${selected.size
-          ? html`<${BulkBar} count=${selected.size} can=${can} onAsk=${ask} onClear=${() => select(new Set())}
+          ? html`<${BulkBar} count=${selected.size} can=${can} onAsk=${ask} onCompare=${() => compare(chosen)} onClear=${() => select(new Set())}
               onAll=${list.done || list.paused || selected.size < Math.min(list.rows.length, SELECTED_MAX) ? null : () => setSelectingAll(true)} isReading=${isSelectingAll} />`
           : html`<span class="muted" role="status">${counted(list)}</span>
               ${list.fresh > 0 && html`<button type="button" class="fresh" onClick=${list.reload}>${list.fresh < PAGE ? list.fresh : `${PAGE}+`} new</button>`}
@@ -100,6 +101,12 @@ export default function Executions({ query }) {
   </div>`;
 }
 
+/** The older one is on the left. @param {any[]} two */
+function compare(two) {
+  const [right, left] = two.toSorted((one, other) => (one.startedTime < other.startedTime ? 1 : -1)).map((row) => `${row.flowName}/${row.name}`);
+  go("/compare", { left, right });
+}
+
 /** @param {{rows: any[], done: boolean, loading: boolean, isFirst: boolean}} list */
 function counted({ rows, done, loading, isFirst }) {
   if (loading && (isFirst || !rows.length)) return "Reading…";
@@ -108,13 +115,14 @@ function counted({ rows, done, loading, isFirst }) {
 
 /**
  * @param {{count: number, can: (kind: "stop" | "redrive") => boolean, onAsk: (kind: "stop" | "redrive") => void,
- *   onClear: () => void, onAll: (() => void) | null, isReading: boolean}} props `onAll` null: all that match are selected
+ *   onCompare: () => void, onClear: () => void, onAll: (() => void) | null, isReading: boolean}} props `onAll` null: all that match are selected
  */
-function BulkBar({ count, can, onAsk, onClear, onAll, isReading }) {
+function BulkBar({ count, can, onAsk, onCompare, onClear, onAll, isReading }) {
   return html`<div class="row bulk" role="toolbar" aria-label="Selection">
     <strong role="status">${count.toLocaleString()} selected</strong>
     <button type="button" disabled=${!can("redrive")} onClick=${() => onAsk("redrive")}>Redrive…</button>
     <button type="button" class="danger" disabled=${!can("stop")} onClick=${() => onAsk("stop")}>Stop…</button>
+    <button type="button" disabled=${count !== 2} onClick=${onCompare} title="Select two to compare them">Compare</button>
     <button type="button" class="quiet" onClick=${onClear}>Select nothing</button>
     ${isReading ? html`<span class="muted">Reading…</span>` : onAll && count < SELECTED_MAX && html`<button type="button" class="quiet" onClick=${onAll}>Select all that match</button>`}
   </div>`;
