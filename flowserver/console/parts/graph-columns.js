@@ -60,12 +60,10 @@ function layPart(names, items, out) {
   const isAlone = names.every((name) => name === names[names.length - 1] || at(items, name).rank < last.rank);
   if (isAlone && names[names.length - 1] !== "exit") last.x = first.x; // the main line goes straight on
   for (const [index, link] of links.entries()) {
-    const between = graph.edge(link.from, link.to, String(index)).points.slice(1, -1);
-    const missing = at(items, link.to).rank - at(items, link.from).rank - 1;
-    link.via = between.slice(0, missing).map((/** @type {{x: number}} */ point, /** @type {number} */ step) => ({
-      rank: at(items, link.from).rank + 1 + step,
-      x: point.x + shift,
-    }));
+    /** @type {{x: number, y: number}[]} */
+    const points = graph.edge(link.from, link.to, String(index)).points;
+    const crossed = points.slice(1, -1).map(({ x, y }) => ({ rank: begin + ys.indexOf(Math.round(y)), x: x + shift }));
+    link.via = crossed.filter(({ rank }) => rank > at(items, link.from).rank && rank < at(items, link.to).rank);
   }
 }
 

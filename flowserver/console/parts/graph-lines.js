@@ -25,7 +25,7 @@ const NEAR = 10;
  */
 export function routed(items, links, first) {
   const heights = heightsOf(items);
-  const [left, right] = extent(items);
+  const [left, right] = extent(items, links);
   const drawn = links.filter((link) => link.edge !== null || link.from === "start");
   const routes = drawn.map((link) => route(link, items));
   setLanes(routes, left, right);
@@ -57,10 +57,12 @@ function heightsOf(items) {
   return heights;
 }
 
-/** @param {Map<string, Item>} items @returns {[number, number]} */
-function extent(items) {
-  const all = [...items.values()];
-  return [Math.min(...all.map((item) => item.x - item.w / 2)), Math.max(...all.map((item) => item.x + item.w / 2))];
+/** From the left of all items and lines to their right. @param {Map<string, Item>} items @param {Link[]} links @returns {[number, number]} */
+function extent(items, links) {
+  const sides = [...items.values()].map((item) => [item.x - item.w / 2, item.x + item.w / 2]);
+  const columns = links.flatMap((link) => link.via.map(({ x }) => [x - NEAR, x + NEAR]));
+  const all = [...sides, ...columns];
+  return [Math.min(...all.map(([from]) => from)), Math.max(...all.map(([, to]) => to))];
 }
 
 /** @param {Item} item */

@@ -36,10 +36,13 @@ function isWithin(drawn, path) {
   return own.every((each, index) => each === "[]" || each === given[index]);
 }
 
-/** @type {WeakMap<DefinitionGraph, {after: number[][], before: number[][]}>} */
+/** @type {WeakMap<DefinitionGraph, {out: GraphEdge[][], after: number[][], before: number[][]}>} */
 const known = new WeakMap();
 
-/** For each step those that may follow it, and the reverse; the ends of lists lead on to what follows the list. @param {DefinitionGraph} graph */
+/**
+ * For each step its edges, the steps that may follow it, and the reverse; the ends of lists lead on to what follows the
+ * list. @param {DefinitionGraph} graph
+ */
 function neighbours(graph) {
   const found = known.get(graph);
   if (found) return found;
@@ -63,7 +66,7 @@ function neighbours(graph) {
   /** @type {number[][]} */
   const before = graph.nodes.map(() => []);
   for (const [id, followers] of after.entries()) for (const each of followers) before[each].push(id);
-  const made = { after, before };
+  const made = { out, after, before };
   known.set(graph, made);
   return made;
 }
@@ -107,11 +110,12 @@ export function takenEdges(graph, states) {
   const times = (/** @type {number} */ id) => (state(id) ? (state(id)?.entered ?? 1) : 0);
   const isDone = (/** @type {number} */ id) => Boolean(state(id)?.succeeded ?? (state(id)?.status === "Succeeded"));
   const isOwn = (/** @type {GraphEdge} */ edge) => edge.to !== null && graph.nodes[edge.to].parent === edge.from;
+  const { out } = neighbours(graph);
   /** @type {GraphEdge[]} */
   const taken = [];
   for (const node of graph.nodes) {
     if (!times(node.id)) continue;
-    const edges = graph.edges.filter((edge) => edge.from === node.id);
+    const edges = out[node.id];
     if (node.type === "choice") {
       taken.push(...optionsTaken(node, edges, { place, times, isDone, isOwn }));
       continue;

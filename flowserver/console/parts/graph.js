@@ -49,8 +49,12 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
   const layout = useMemo(() => layoutOf(graph, inUse(folded, graph)), [graph, folded]);
   const zoom = useZoom(frame, drawing, layout);
   const chosen = useMemo(() => (typeof selected === "number" ? (graph.nodes[selected] ?? null) : nodeOf(graph, selected)), [graph, selected]);
-  const gone = useMemo(() => taken ?? (states && takenEdges(graph, states)), [graph, states, taken]);
-  const ways = useMemo(() => layout.lines.toSorted((a, b) => weight(a, gone) - weight(b, gone)), [layout, gone]);
+  const gone = useSame(useMemo(() => taken ?? (states && takenEdges(graph, states)), [graph, states, taken]));
+  const ways = useMemo(() => {
+    const lines = layout.lines.toSorted((a, b) => weight(a, gone) - weight(b, gone));
+    return lines.map((line) => html`<${Way} key=${line.key} line=${line} gone=${gone} chosen=${chosen?.id ?? null} />`);
+  }, [layout, gone, chosen]);
+  const conditions = useMemo(() => layout.labels.map((each, index) => html`<${Condition} key=${index} label=${each} gone=${gone} />`), [layout, gone]);
   const boxes = useMemo(() => new Map(layout.boxes.map((box) => [box.id, box])), [layout]);
   const first = boxes.has(focus) ? focus : (chosen?.id ?? 0);
 
@@ -100,10 +104,10 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
     <svg ref=${frame} class="graph-frame">
       <g ref=${drawing}>
         ${useMemo(() => html`<${Frames} boxes=${layout.boxes} graph=${graph} />`, [layout])}
-        ${ways.map((line) => html`<${Way} key=${line.key} line=${line} gone=${gone} chosen=${chosen?.id ?? null} />`)}
+        ${ways}
         ${layout.dots.map(([x, y]) => html`<circle class="graph-dot" cx=${x} cy=${y} r="4" />`)}
         ${nodes}
-        ${layout.labels.map((each) => html`<${Condition} label=${each} gone=${gone} />`)}
+        ${conditions}
       </g>
     </svg>
     <div class="graph-zoom">
@@ -112,6 +116,13 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
       <button type="button" class="quiet" title="Show all (0)" onClick=${() => zoom.fit()}>fit</button>
     </div>
   </div>`;
+}
+
+/** The set from before as long as it has the same elements, so that what depends on it stays. @param {Set<string> | null} set */
+function useSame(set) {
+  const before = useRef(set);
+  if (!set || before.current?.size !== set.size || ![...set].every((each) => before.current?.has(each))) before.current = set;
+  return before.current;
 }
 
 /** @typedef {{pick: (id: number) => void, open: (id: number) => void, fold: (id: number) => void, focus: (id: number) => void}} Actions */
