@@ -3,15 +3,21 @@
 import json
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Page, expect
 
 from flowserver.api.console import FOLDER
 from flowserver.operations.permissions import PERMISSIONS
+from flowserver.store.invocations.parking import park_invocation
+from flowserver.store.invocations.rows import insert_invocations
+from flowserver.store.sql.database import Database
 from tests.console.conftest import Opened
+from tests.store.rows import NODE, invocation_row
 from tests.support.function_server import FunctionServer
 from tests.support.server import ServerProcess
 
@@ -30,6 +36,19 @@ steps:
       - {target: answer, source: $local}
 """
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n"
+
+
+@pytest.fixture(scope="module")
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The database of the module's server."""
+    return f"sqlite:///{tmp_path_factory.mktemp('operating')}/flowserver.db"
+
+
+@pytest.fixture(scope="module")
+def server(database_url: str) -> Iterator[ServerProcess]:
+    """The module's server."""
+    with ServerProcess(database_url) as running:
+        yield running
 
 
 def put_flow(rest: httpx.Client, name: str, definition: str) -> None:
@@ -204,6 +223,47 @@ def test_the_server_shows_its_nodes_and_how_keys_are_made(opened: Opened, server
     expect(page.get_by_text("18 permissions")).to_be_visible()
     expect(page.get_by_text("flowserver keys create --label laptop")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_parked_invocation_is_stopped(page: Page, rest: httpx.Client, database_url: str, unique: str) -> None:
+    database = Database(database_url)
+    with database.write() as connection:
+        insert_invocations(connection, [invocation_row(unique, service=unique)])
+        assert park_invocation(connection, unique, NODE, HOSTILE)
+    database.close()
+    page.goto("/server")
+    row = page.get_by_role("grid", name="Parked invocations").get_by_role("row", name=unique)
+    expect(row).to_contain_text(HOSTILE)
+    row.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    expect(row).to_have_count(0)
+    assert rest.get(f"/v1/functions/{unique}/f/invocations/{unique}").json()["status"] == "Stopped"
+
+
+def test_a_caller_who_may_nothing_is_offered_nothing(
+    page: Page, rest: httpx.Client, functions: FunctionServer, server: ServerProcess, unique: str
+) -> None:
+    """As a role will have it that only reads: the pages ask the store, and need no change."""
+    approvals(rest, functions, server, unique, 1)
+    rest.put(f"/queues/{unique}").raise_for_status()
+    fields = {"name": "nightly", "cronExpression": "0 0 3 * * ?"}
+    rest.post(f"/v1/flows/{unique}/schedules", json=fields).raise_for_status()
+    nothing = {"key": "reader", "open": False, "may": []}
+    page.route("**/v1/permissions", lambda route: route.fulfill(json=nothing))
+    page.goto(f"/queues?name={unique}")
+    expect(page.get_by_role("button", name="Read again").first).to_be_enabled()
+    expect(page.get_by_role("button", name="Send…")).to_be_disabled()
+    expect(page.get_by_role("button", name="Purge…")).to_be_disabled()
+    page.goto(f"/schedules?schedule={unique}/nightly")
+    for name in ("Pause…", "Start now…", "Backfill…"):
+        expect(page.get_by_role("button", name=name)).to_be_disabled()
+    page.goto("/functions?function=shop/ask")
+    expect(page.get_by_role("button", name="Unregister…")).to_be_disabled()
+    expect(page.get_by_role("button", name="Register a function…")).to_have_count(0)
+    page.goto(f"/waiting?flow={unique}")
+    page.get_by_role("row", name=f"{unique}-0").click()
+    expect(page.get_by_role("complementary")).to_contain_text("Input of the execution")
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
 def test_every_permission_that_a_page_asks_for_is_in_the_table() -> None:

@@ -1,12 +1,13 @@
 """The few executions, tasks, schedules and invocations that a person should look at first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select
 
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing_of_all_flows import list_all_executions
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
@@ -85,7 +86,7 @@ def read_attention(
     ]
     for status in FAILURES:
         found += _failed(connection, status, failed_since_ms)
-    return [*found, *_waiting_tasks(connection)]
+    return [replace(each, since=_instant(each.since)) for each in [*found, *_waiting_tasks(connection)]]
 
 
 def _parked(connection: Connection) -> Iterator[Attention]:
@@ -142,7 +143,7 @@ def _failed(connection: Connection, status: Status, since_ms: int) -> Iterator[A
 
 def _waiting_tasks(connection: Connection) -> Iterator[Attention]:
     tasks = list_waiting_tasks(connection, None, None, ScopeKey("", 0), TASKS_READ_MAX).tasks
-    for task in sorted(tasks, key=lambda each: each.entered_at)[:SHOWN_MAX]:
+    for task in sorted(tasks, key=lambda each: _instant(each.entered_at))[:SHOWN_MAX]:
         yield Attention(
             kind=Kind.WAITING_TASK,
             flow_name=task.flow_name,
@@ -173,6 +174,11 @@ def _of_execution(kind: Kind, row: ExecutionRow, since: int, text: str | None = 
         error=row.error,
         text=_cut(text or row.cause),
     )
+
+
+def _instant(value: Any) -> int:
+    """The instant (ms); 0 for a damaged one."""
+    return value if isinstance(value, int) and 0 <= value <= INSTANT_MS_MAX else 0
 
 
 def _cut(text: str | None) -> str | None:

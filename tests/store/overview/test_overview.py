@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert, select, text, update
 
+from flowserver.api.rest.models.overview import AttentionItem
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.rows import insert_invocations
@@ -107,6 +108,30 @@ def test_counts_and_what_to_look_at(database: Database) -> None:
         assert (series.bucket_seconds, len(series.started), len(series.failed)) == (1800, BUCKETS, BUCKETS)
         assert (sum(series.started), sum(series.failed)) == (11, 4)
         assert series.complete_from == series.from_ms <= NOW - 86_400_000 + 1_800_000
+
+
+@pytest.mark.parametrize("junk", ["junk", b"\xff\xfe", -5, 1.5, 9e99])
+def test_damaged_values_are_shown_as_far_as_they_can_be_read(sqlite_url: str, junk: Any) -> None:
+    database = Database(sqlite_url)
+    with database.write() as connection:
+        keep_flow(connection, "f", "flow-f")
+        runs = {"started_at": NOW - MINUTE_MS, "deadline_at": NOW - MINUTE_MS}
+        save_new(connection, new_execution("a", **runs), scope(1, WaitKind.TOKEN))
+        insert_invocations(connection, [invocation_row("i", PARKED_HOLDER, parked_error="damaged")])
+    keep_schedules(database, schedule("due", NOW - 20_000))
+    changes = [("executions", each) for each in ("started_at", "deadline_at", "flow_name", "status")]
+    changes += [("invocations", "created_at"), ("scopes", "wake_at"), ("schedules", "wake_at"), ("schedules", "name")]
+    for table, column in changes:
+        with database.write() as connection:
+            connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+            undone = connection.begin_nested()
+            connection.exec_driver_sql(f"UPDATE {table} SET {column} = ?", (junk,))
+            read_all(connection)
+            late, _ = late_executions(connection, NOW)
+            for item in read_attention(connection, late, failed_since_ms=0, due_before_ms=NOW):
+                assert AttentionItem.of(item)
+            undone.rollback()
+    database.close()
 
 
 def test_counts_end_at_their_bound_and_say_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
