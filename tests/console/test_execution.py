@@ -125,7 +125,7 @@ def test_a_failure_is_read_to_its_cause_by_keyboard_and_redriven_with_another_in
     dialog.get_by_role("button", name="Redrive").click()
     expect(page.get_by_text("Succeeded").first).to_be_visible()
     expect(page.get_by_text("redriven once")).to_be_visible()
-    assert functions.calls[-1].event == {"item": {"sku": LARGE}}
+    assert {"item": {"sku": LARGE}} in [call.event for call in functions.calls]
 
 
 def test_a_run_is_followed_a_task_reported_and_its_past_looked_at(

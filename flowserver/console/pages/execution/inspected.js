@@ -61,7 +61,7 @@ async function eventsOf(run, path, at, isLoop, signal) {
     return page.events.map((/** @type {any} */ each) => ({ path: each.stepPath, error: each.detail.error, cause: each.detail.cause, eventId: each.eventId }));
   };
   if (isMany(path)) return { entries: null, failures: await askFailures({ path }), hasOlder: false };
-  const [page, failures] = await Promise.all([ask({ path, limit: EVENTS }), isLoop ? askFailures({ step: `${path}[]` }) : null]);
+  const [page, failures] = await Promise.all([ask({ path, limit: EVENTS }), isLoop ? askFailures({ step: path.endsWith("]") ? path : `${path}[]` }) : null]);
   return { entries: entriesOf(page.events.reverse()), failures, hasOlder: page.nextToken !== null };
 }
 
