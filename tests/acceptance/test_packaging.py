@@ -95,6 +95,14 @@ def runs_a_flow(url: str) -> bool:
     return bool(started["status"] == "Succeeded" and started["output"] == {"k": 1})
 
 
+def shows_the_console(url: str) -> bool:
+    """Whether a browser gets the console's page from the server there, and the modules that the page names."""
+    with httpx.Client(base_url=url, trust_env=False) as http:
+        page = http.get("/", headers={"accept": "text/html,application/xhtml+xml"}).raise_for_status()
+        modules = re.findall(r'="(console/[^"]+)"', page.text)
+        return bool(modules) and all(http.get(f"/{module}").is_success for module in modules)
+
+
 def test_make_run_serves_from_a_bare_checkout(bare_checkout: Path) -> None:
     with serving(["make", "run"], bare_checkout) as url:
         assert runs_a_flow(url)
@@ -123,6 +131,7 @@ def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path
     subprocess.run([flowserver, "migrate"], check=True, cwd=elsewhere, env=bare_environment())
     with serving([flowserver, "serve"], elsewhere) as url:
         assert runs_a_flow(url)
+        assert shows_the_console(url)
     where = [str(tmp_path / "clean" / "bin" / "python"), "-c", "import flowserver; print(flowserver.__file__)"]
     printed = subprocess.run(where, check=True, cwd=elsewhere, env=bare_environment(), capture_output=True, text=True)
     assert Path(printed.stdout.strip()).is_relative_to(own)

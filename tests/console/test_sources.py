@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from flowserver.api.console import FOLDER
+from flowserver.api.console import FOLDER, PAGE
 from tests.support.node import NODE
 
 HERE = Path(__file__).parent
@@ -12,6 +12,9 @@ SOURCES = [
     path for path in FOLDER.rglob("*") if path.suffix in (".js", ".css", ".html") and path.parent.name != "vendor"
 ]
 LINES_MAX = 300
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+IMPORT = re.compile(r"""^(?:import|export)\b[^;"]*"(\.{1,2}/[^"]+)";""", re.M)
+"""A static import; a page is imported when it is shown."""
 
 FORBIDDEN = {
     r"dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write": "what came from users is text",
@@ -44,3 +47,15 @@ def test_no_source_holds_what_it_must_not() -> None:
         for match in re.finditer(pattern, text)
     }
     assert found == {}
+
+
+def test_the_page_names_all_modules_that_it_begins_with() -> None:
+    """So a browser asks for them at once: it would find them one level after another, each after a round trip."""
+    wanted = ["main.js"]
+    for name in wanted:
+        text = COMMENT.sub("", (FOLDER / name).read_text("utf-8"))
+        imported = [(FOLDER / name).parent.joinpath(each).resolve() for each in IMPORT.findall(text)]
+        new = [path.relative_to(FOLDER.resolve()).as_posix() for path in imported]
+        wanted += [each for each in new if each not in wanted]
+    named = re.findall(r'(?:modulepreload" href|module" src)="console/([^"]+)"', (FOLDER / PAGE).read_text("utf-8"))
+    assert sorted(named) == sorted(wanted)
