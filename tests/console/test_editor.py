@@ -43,7 +43,10 @@ def definition_of(rest: httpx.Client, name: str) -> str:
     return str(rest.get(f"/v1/flows/{name}").json()["definition"])
 
 
-def test_a_new_flow_is_written_published_and_started(page: Page, rest: httpx.Client, unique: str) -> None:
+def test_a_new_flow_is_written_published_and_started(
+    page: Page, rest: httpx.Client, complaints: Complaints, unique: str
+) -> None:
+    complaints.allow("status of 400")
     page.goto("/flows/new")
     editor = editor_of(page)
     expect(page.get_by_role("group", name="Steps of the flow")).to_contain_text("hello")
@@ -62,6 +65,8 @@ def test_a_new_flow_is_written_published_and_started(page: Page, rest: httpx.Cli
     problem = page.get_by_role("list", name="Problems").get_by_role("button", name="12:5")
     expect(problem).to_contain_text("did you mean `name`?")
     expect(page.get_by_text("The text has errors. This is the graph from before.")).to_be_visible()
+    page.keyboard.press("Control+s")
+    expect(page.get_by_role("alert")).to_contain_text("Not saved: the definition has 2 errors")
     page.keyboard.press("Control+Home")
     problem.click()
     expect(editor).to_be_focused()
@@ -91,6 +96,8 @@ def test_a_new_flow_is_written_published_and_started(page: Page, rest: httpx.Cli
 
     page.get_by_role("button", name="Start…").click()
     starting = page.get_by_role("dialog", name=f"Start {unique}")
+    expect(starting.get_by_label("name", exact=True)).to_be_visible()
+    starting.get_by_role("tab", name="JSON").click()
     written = starting.get_by_role("textbox", name="Input")
     written.click()
     page.keyboard.press("Control+a")

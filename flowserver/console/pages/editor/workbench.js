@@ -3,8 +3,8 @@ import { Panel, Problem } from "../../parts/basics.js";
 import { completionsAt } from "../../parts/editor/complete.js";
 import { Editor } from "../../parts/editor.js";
 import { countOf, Problems } from "../../parts/problems.js";
-import { html, useCallback, useEffect, useRef, useState } from "../../vendor/preact.js";
-import { Beside } from "./beside.js";
+import { html, useCallback, useEffect, useMemo, useRef, useState } from "../../vendor/preact.js";
+import { Beside, stepAt } from "./beside.js";
 import { useCheck, useKnowledge } from "./checking.js";
 import { UnsavedGuard } from "./leaving.js";
 
@@ -24,27 +24,40 @@ export function Workbench({ text, onText, onSave, isUnsaved, error, title, actio
     [language, resources],
   );
   useSaveKey(onSave);
-  const count = countOf(check.findings);
+  const { graph, isOld, findings } = check;
+  const at = useMemo(() => stepAt(graph, line), [graph, line]);
+  const beside = useMemo(() => html`<${Beside} graph=${graph} isOld=${isOld} at=${at} onLine=${(/** @type {number} */ to) => setJump({ line: to })} />`, [graph, isOld, at]);
+  const found = useMemo(
+    () => findings.length > 0 && html`<${Problems} findings=${findings} onJump=${(/** @type {Finding} */ each) => setJump({ line: each.line, column: each.column })} />`,
+    [findings],
+  );
+  const count = countOf(findings);
   const state = check.error ? "The server did not check this text." : count || (check.isFirst ? "Checking…" : "No problems");
 
   return html`<div class="page fills workbench">
     <header><div class="row grow">${title}</div><div class="row">${actions}</div></header>
-    <${Problem} error=${error} />
+    <${Problem} error=${inBrief(error)} />
     <div class="bench">
       <${Panel} class="written">
         <div class="text"><${Editor} text=${text} label="Definition" onChange=${onText} onSave=${onSave} onCursor=${setLine}
-          findings=${check.findings} complete=${complete} jump=${jump} /></div>
+          findings=${findings} complete=${complete} jump=${jump} /></div>
         <footer class="found">
           <p class="row"><strong role="status">${state}</strong>
             <span class="muted keys">Ctrl Space completes · F8 next problem · Esc then Tab leaves the text</span></p>
-          ${count && html`<${Problems} findings=${check.findings} onJump=${(/** @type {Finding} */ found) => setJump({ line: found.line, column: found.column })} />`}
+          ${found}
         </footer>
       <//>
-      <${Beside} graph=${check.graph} isOld=${check.isOld} line=${line} onLine=${(/** @type {number} */ at) => setJump({ line: at })} />
+      ${beside}
     </div>
     <${UnsavedGuard} isUnsaved=${isUnsaved} />
     ${children}
   </div>`;
+}
+
+/** A refusal for what is listed below the text already is one sentence. @param {any} error */
+function inBrief(error) {
+  const count = countOf(error?.problem?.diagnostics ?? []);
+  return count ? new Error(`Not saved: the definition has ${count}, listed below the text.`) : error;
 }
 
 /** Ctrl-S (on a Mac: Cmd-S) saves wherever the focus is. @param {() => void} onSave */
