@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from operator import attrgetter
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
@@ -14,6 +14,9 @@ from flowserver.base.errors import InvalidArgument
 from flowserver.base.limits import Limits
 from flowserver.machine.event_details import HistoryEvent
 from flowserver.store.executions.history import scan_history
+
+EVENTS_BETWEEN_CHECKS: Final = 50
+"""The size of a fold is looked at once for so many events: that takes as long as folding one does."""
 
 
 class Fold(Protocol):
@@ -67,12 +70,18 @@ def read_on(connection: Connection, execution_id: str, fold: Fold, limits: Limit
 
     Raises InvalidArgument if the fold then takes more than `step_paths_bytes_max`.
     """
-    most = limits.step_paths_bytes_max
     with closing(scan_history(connection, execution_id, from_event_id=fold.last_event_id + 1)) as events:
         for event in events:
             if up_to is not None and event.event_id > up_to:
-                return
+                break
             fold.add(event)
-            if fold.size > most:
-                reason = f"the paths of its steps take more than {most} bytes, the limit step_paths_bytes_max"
-                raise InvalidArgument(f"execution {execution_id}: {reason}")
+            if event.event_id % EVENTS_BETWEEN_CHECKS == 0:
+                _check_size(execution_id, fold, limits)
+    _check_size(execution_id, fold, limits)
+
+
+def _check_size(execution_id: str, fold: Fold, limits: Limits) -> None:
+    most = limits.step_paths_bytes_max
+    if fold.size > most:
+        reason = f"the paths of its steps take more than {most} bytes, the limit step_paths_bytes_max"
+        raise InvalidArgument(f"execution {execution_id}: {reason}")

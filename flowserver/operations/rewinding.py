@@ -19,6 +19,9 @@ from flowserver.machine.step_summary_fold import Seen, StepSummaries
 EVENTS_BETWEEN: Final = 1_000
 """Events from one snapshot to the next; reading and folding them takes some 10 ms of the processor."""
 
+LATER: Final = 100
+"""Events after which a snapshot that could not be made is tried again."""
+
 BYTES_PER_EVENT: Final = 100
 """A larger fold takes longer to pickle, so it is pickled less often: once for as many events as pay for its size."""
 
@@ -43,6 +46,8 @@ class RewindableSummaries:
         self._between = EVENTS_BETWEEN
         self._added = 0
         """Events since the last snapshot."""
+        self._due = self._between
+        """How many of them make the next one due."""
 
     @property
     def last_event_id(self) -> int:
@@ -58,7 +63,7 @@ class RewindableSummaries:
         """Take the next event in."""
         seen = self.newest.add(event)
         self._added += 1
-        if self._added >= self._between and self.newest.size <= self._added * BYTES_PER_EVENT:
+        if self._added >= self._due:
             self._keep()
         return seen
 
@@ -68,7 +73,9 @@ class RewindableSummaries:
         return self._make if place == 0 else partial(_thawed, self._snapshots[place - 1])
 
     def _keep(self) -> None:
-        if len(self.newest) > ENTRIES_MAX:
+        """Make a snapshot; or later, if too few events have paid for it, or if it would take too long."""
+        if len(self.newest) > ENTRIES_MAX or self._added * BYTES_PER_EVENT < self.newest.size:
+            self._due += LATER
             return
         snapshot = zlib.compress(pickle.dumps(self.newest), 1)
         self._added = 0
@@ -79,6 +86,7 @@ class RewindableSummaries:
             del self._event_ids[::2], self._snapshots[::2]
             self._between *= 2
             self._bytes = sum(len(each) + SNAPSHOT_BYTES for each in self._snapshots)
+        self._due = self._between
 
 
 def _thawed(snapshot: bytes) -> StepSummaries:

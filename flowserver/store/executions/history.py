@@ -36,6 +36,10 @@ ROWS_AT_ONCE = 4
 """Rows that a reader fetches at a time. A row has at most `ROW_CHARACTERS` plus the detail of one event (256 KiB)."""
 
 
+EVENTS_AT_ONCE = 16
+"""Events that a reader decodes without a pause, in less than 0.1 ms. To ask whether one is due takes 3 µs of each."""
+
+
 class UnreadableHistory(ValueError):
     """A row of a history cannot be read; the message says why."""
 

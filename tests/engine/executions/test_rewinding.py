@@ -39,6 +39,7 @@ def test_after_each_event_it_is_the_fold_of_the_events_until_then(
 ) -> None:
     """Also if there is room for a few snapshots only, or for none."""
     monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 40)
+    monkeypatch.setattr(rewinding, "LATER", 1)
     replies = {"label": [*[Reply(returns={})] * 45, Reply(raises="Torn")]}
     world = World(flow(PACK), input={"list": list(range(60))}, replies=replies)
     world.run()
@@ -71,6 +72,7 @@ def _iterations(summaries: StepSummaries) -> list[Iteration]:
 
 def test_a_summary_with_very_many_open_lists_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 40)
+    monkeypatch.setattr(rewinding, "LATER", 1)
     monkeypatch.setattr(rewinding, "ENTRIES_MAX", 50)
     world = World(flow(PACK), input={"list": list(range(100))}, replies={"label": [Reply(returns={})]})
     world.run()
