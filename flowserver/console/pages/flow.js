@@ -45,7 +45,7 @@ export default function Flow({ params, query }) {
     <header>
       <div class="grow">
         <h1 class="mono cut" title=${name}>${name}</h1>
-        ${description && html`<p class="about">${description}</p>`}
+        ${description && html`<p class="about" title=${description}>${description}</p>`}
         <p class="muted facts">
           <span>changed <${Time} at=${lastModifiedTime} /></span>
           ${retentionDays !== null && html`<span>${retentionDays ? `runs are kept for ${retentionDays} days` : "runs are kept for ever"}</span>`}

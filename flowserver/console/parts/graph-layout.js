@@ -21,17 +21,17 @@ import { routed } from "./graph-lines.js";
  * @typedef {{id: number, x: number, y: number, w: number, h: number, head: number}} Box  a step; `head` is the height
  *   of its own part, and less than `h` if it is a frame around other steps
  * @typedef {[number, number]} Point
- * @typedef {{key: string, edge: GraphEdge | null, points: Point[], arrow: boolean, back: boolean, spare: boolean}} Line
- *   `spare`: the only way to its end, though it is a catch
+ * @typedef {{key: string, edge: GraphEdge | null, more: GraphEdge[], points: Point[], arrow: boolean, back: boolean, spare: boolean}} Line
+ *   `more`: options that share it; `spare`: the only way to its end, though it is a catch
  * @typedef {{text: string, full: string, x: number, y: number, w: number, edge: GraphEdge | null}} Label
  * @typedef {{w: number, h: number, entry: number, exit: number | null, boxes: Box[], lines: Line[], labels: Label[], dots: Point[]}} Block
  *   `entry` and `exit` are where control comes in at the top and leaves at the bottom
  *
- * @typedef {{w: number, h: number, entry: number, exit: number | null, block: Block | null, label: Label | null,
+ * @typedef {{w: number, h: number, entry: number, exit: number | null, block: Block | null, labels: Label[],
  *   place: number, rank: number, x: number}} Item  `place` is its position in the list; labels and options have their
  *   choice's and a half. `x` is its middle
  * @typedef {{rank: number, x: number}} Stop  where a line crosses a rank
- * @typedef {{from: string, to: string, edge: GraphEdge | null, back: boolean, aside: boolean, hidden: boolean,
+ * @typedef {{from: string, to: string, edge: GraphEdge | null, more: GraphEdge[], back: boolean, aside: boolean, hidden: boolean,
  *   spare: boolean, via: Stop[]}} Link  a line to come. Those that lead back and most catches run aside, which is beside
  *   the list; those that are hidden only keep steps in order
  */
@@ -147,10 +147,10 @@ class Layout {
     const node = this.graph.nodes[id];
     const edges = this.out.get(id) ?? [];
     const place = /** @type {number} */ (places.get(id));
-    /** @param {string} from @param {GraphEdge} edge */
-    const add = (from, edge) => {
+    /** @param {string} from @param {GraphEdge} edge @param {GraphEdge[]} [more] */
+    const add = (from, edge, more) => {
       const back = edge.to !== null && /** @type {number} */ (places.get(edge.to)) <= place;
-      links.push({ ...link(from, edge.to === null ? "exit" : `n${edge.to}`, edge), back, aside: back || edge.kind === "catch" });
+      links.push({ ...link(from, edge.to === null ? "exit" : `n${edge.to}`, edge, more), back, aside: back || edge.kind === "catch" });
     };
     if (node.type !== "choice") {
       for (const edge of edges) {
@@ -160,13 +160,15 @@ class Layout {
       return;
     }
     const after = edges.find((edge) => edge.kind === "next" || edge.kind === "end");
-    for (const edge of grouped(edges.filter((each) => each.kind === "option" || each.kind === "default"), place, places)) {
+    const ownOf = (/** @type {GraphEdge} */ edge) => (this.inner.get(id) ?? []).find((each) => edge.to === each.nodes[0] && (each.index ?? null) === edge.index);
+    const options = edges.filter((each) => each.kind === "option" || each.kind === "default");
+    for (const [edge, ...more] of together(options, ownOf, place, places)) {
       const name = `${id}.${edge.index ?? "else"}`;
-      items.set(`l${name}`, { ...labelled(edge), place: place + 0.5 });
-      links.push(link(`n${id}`, `l${name}`, edge));
-      const own = (this.inner.get(id) ?? []).find((each) => edge.to === each.nodes[0] && (each.index ?? null) === edge.index);
+      items.set(`l${name}`, { ...labelled([edge, ...more]), place: place + 0.5 });
+      links.push(link(`n${id}`, `l${name}`, edge, more));
+      const own = ownOf(edge);
       if (!own) {
-        add(`l${name}`, edge);
+        add(`l${name}`, edge, more);
         continue;
       }
       const block = this.list(own);
@@ -179,38 +181,44 @@ class Layout {
 }
 
 /**
- * Options that lead to the same step side by side, and those that lead back at the right.
- * @param {GraphEdge[]} options @param {number} place of the choice @param {Map<number, number>} places
+ * Options that lead to the same step at once are together; those that lead back come last.
+ * @param {GraphEdge[]} options @param {(edge: GraphEdge) => GraphList | undefined} ownOf
+ * @param {number} place of the choice @param {Map<number, number>} places @returns {GraphEdge[][]}
  */
-function grouped(options, place, places) {
-  const rank = (/** @type {GraphEdge} */ edge) => {
-    const isBack = edge.to !== null && (places.get(edge.to) ?? Infinity) <= place;
-    return isBack ? options.length : options.findIndex((other) => other.to === edge.to);
-  };
-  return options.toSorted((a, b) => rank(a) - rank(b));
+function together(options, ownOf, place, places) {
+  /** @type {Map<string, GraphEdge[]>} */
+  const ways = new Map();
+  for (const edge of options) {
+    const key = ownOf(edge) ? `own ${edge.index}` : `to ${edge.to}`;
+    ways.set(key, [...(ways.get(key) ?? []), edge]);
+  }
+  const isBack = (/** @type {GraphEdge[]} */ [edge]) => edge.to !== null && (places.get(edge.to) ?? Infinity) <= place;
+  return [...ways.values()].toSorted((a, b) => Number(isBack(a)) - Number(isBack(b)));
 }
 
 /** @param {Partial<Item> & {w: number, h: number}} values @returns {Item} */
 function item(values) {
-  return { entry: values.w / 2, exit: values.w / 2, block: null, label: null, place: 0, rank: 0, x: 0, ...values };
+  return { entry: values.w / 2, exit: values.w / 2, block: null, labels: [], place: 0, rank: 0, x: 0, ...values };
 }
 
-/** @param {string} from @param {string} to @param {GraphEdge | null} edge @returns {Link} */
-function link(from, to, edge) {
-  return { from, to, edge, back: false, aside: false, hidden: false, spare: false, via: [] };
+/** @param {string} from @param {string} to @param {GraphEdge | null} edge @param {GraphEdge[]} [more] @returns {Link} */
+function link(from, to, edge, more = []) {
+  return { from, to, edge, more, back: false, aside: false, hidden: false, spare: false, via: [] };
 }
 
-/** @param {GraphEdge} edge @returns {Item} */
-function labelled(edge) {
-  const full = edge.label ?? "else";
-  const text = cut(full, LABEL_CHARACTERS);
-  const w = Math.round(text.length * 6.7 + 12);
-  return item({ w, h: LABEL_HEIGHT, label: { text, full, x: 0, y: 0, w, edge } });
+/** Conditions, one below the other. @param {GraphEdge[]} edges @returns {Item} */
+function labelled(edges) {
+  const labels = edges.map((edge, index) => {
+    const full = edge.label ?? "else";
+    const text = cut(full, LABEL_CHARACTERS);
+    return { text, full, x: 0, y: index * (LABEL_HEIGHT + 2) + LABEL_HEIGHT / 2, w: Math.round(text.length * 6.7 + 12), edge };
+  });
+  return item({ w: Math.max(...labels.map((each) => each.w)), h: edges.length * (LABEL_HEIGHT + 2) - 2, labels });
 }
 
 /** @param {string} key @param {GraphEdge | null} edge @param {Point[]} points @returns {Line} */
 function line(key, edge, points) {
-  return { key, edge, points, arrow: true, back: false, spare: false };
+  return { key, edge, more: [], points, arrow: true, back: false, spare: false };
 }
 
 /**
@@ -241,7 +249,7 @@ function isForward({ from, to }, items) {
 /** Draw an item with its upper left corner there. @param {Item} item @param {number} x @param {number} y @param {Block} all */
 export function put(item, x, y, all) {
   if (item.block) place(item.block, x, y, all);
-  else if (item.label) all.labels.push({ ...item.label, x: x + item.w / 2, y: y + item.h / 2 });
+  else if (item.labels.length) all.labels.push(...item.labels.map((each) => ({ ...each, x: x + item.w / 2, y: y + each.y })));
   else if (item.h) all.dots.push([x + item.w / 2, y + item.h / 2]);
 }
 

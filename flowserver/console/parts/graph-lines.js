@@ -42,8 +42,8 @@ export function routed(items, links, first) {
   for (const each of routes) {
     const points = path(each, items, heights, tops, gaps, laneX).map(([x, y]) => /** @type {Point} */ ([x + shift, y]));
     const target = /** @type {Item} */ (items.get(each.link.to));
-    const { edge, from, to, back, spare } = each.link;
-    all.lines.push({ key: `${from}>${to}${edge?.kind ?? ""}`, edge, points: straightened(points), arrow: target.h > 0 && !target.label, back, spare });
+    const { edge, more, from, to, back, spare } = each.link;
+    all.lines.push({ key: `${from}>${to}${edge?.kind ?? ""}`, edge, more, points: straightened(points), arrow: target.h > 0 && !target.labels.length, back, spare });
   }
   for (const item of items.values()) put(item, item.x - item.w / 2 + shift, tops[item.rank] + (heights[item.rank] - item.h) / 2, all);
   return all;

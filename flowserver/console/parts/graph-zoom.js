@@ -6,7 +6,7 @@ import { select, zoom, zoomIdentity, zoomTransform } from "../vendor/zoom.js";
 
 const MOST = 2;
 const LEAST = 0.002;
-const READABLE = 0.5;
+const READABLE = 0.65;
 const MARGIN = 20;
 const STEP = 1.3;
 

@@ -180,7 +180,7 @@ function Fold({ box, name, isFolded, onFold }) {
 }
 
 /** @param {Line} line @param {Set<string> | null} gone */
-const wasTaken = (line, gone) => gone !== null && gone.size > 0 && (line.edge === null || gone.has(edgeKey(line.edge)));
+const wasTaken = (line, gone) => gone !== null && gone.size > 0 && (line.edge === null || [line.edge, ...line.more].some((edge) => gone.has(edgeKey(edge))));
 
 /** What matters most is drawn last. @param {Line} line @param {Set<string> | null} gone */
 const weight = (line, gone) => (wasTaken(line, gone) ? 2 : line.back ? 0 : 1);

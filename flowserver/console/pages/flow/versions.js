@@ -18,7 +18,7 @@ export function Versions({ flow, answer, aliases, chosen, onPublish }) {
       ${rows.map((/** @type {any} */ row, /** @type {number} */ index) => html`<li key=${row.version} aria-current=${String(row.version) === chosen ? "true" : undefined}>
         <${Link} class="mono" to=${path`/flows/${flow}`} query=${{ version: row.version }} aria-label=${`Version ${row.version}`}>${row.version}<//>
         <span class="grow cut" title=${row.description}>${row.description || html`<span class="muted">no description</span>`}</span>
-        ${aliasesOf(aliases, row.version).map((each) => html`<span class="tag mono" key=${each.name}>${each.name}${each.weight < 100 ? ` ${each.weight} %` : ""}</span>`)}
+        ${aliasesOf(aliases, row.version).map((each) => html`<span class="tag mono" key=${each.name} title=${each.name}>${each.name}${each.weight < 100 ? ` ${each.weight} %` : ""}</span>`)}
         <span class="muted"><${Time} at=${row.createdTime} /></span>
         ${rows[index + 1] ? html`<${Link} to=${path`/flows/${flow}`} query=${{ version: row.version, against: rows[index + 1].version }} aria-label=${`diff of version ${row.version}`}>diff<//>` : html`<span class="gap"></span>`}
       </li>`)}
