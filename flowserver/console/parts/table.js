@@ -2,7 +2,7 @@
  * A list of rows of 32 px, of which only those on screen exist. `j k` and the arrows move, Enter opens, `x` selects.
  * The table fills the height that its parent leaves, or is as high as its rows if these need less.
  */
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { Component, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
 
@@ -16,6 +16,12 @@ stylesheet(new URL("./table.css", import.meta.url));
  *   more?: () => void, done?: boolean, empty?: any, loading?: boolean, isDim?: (row: any) => boolean,
  *   onVisible?: (first: number, last: number) => void, onCursor?: (row: any) => void, foot?: any}} TableProps
  *   `more` is called when the end comes into view and not `done`; `onCursor` gets the row that the keys are at; `foot` is shown below the last row
+ */
+
+/**
+ * @typedef {{toggle: (index: number, isRange?: boolean) => void, open: (row: any) => void, moveTo: (key: string) => void}} Acts
+ * @typedef {{id: string, row: any, index: number, columns: Column[], isAt: boolean, isSelected: boolean, isDim: boolean,
+ *   hasBox: boolean, acts: Acts}} RowProps
  */
 
 export const ROW_PX = 32;
@@ -90,13 +96,15 @@ export function Table(props) {
     ...(onSelect ? [{ keys: "X", label: "Select from the last selected row to here", run: () => (at < 0 ? false : toggle(at, true)) }] : []),
   ]);
 
+  const acts = useRef(/** @type {Acts} */ ({ toggle, open: () => {}, moveTo: setCursor })).current;
+  Object.assign(acts, { toggle, open: onOpen ?? (() => {}), moveTo: setCursor });
+
   if (!rows.length && !loading) return html`<div class="table-empty">${empty}</div>`;
   const template = [...(onSelect ? ["28px"] : []), ...columns.map((column) => column.width ?? "minmax(0, 1fr)")].join(" ");
   const narrow = columns.filter((column) => column.narrow !== false);
   const narrowTemplate = [...(onSelect ? ["28px"] : []), ...narrow.map((column) => column.narrow || column.width || "minmax(0, 1fr)")].join(" ");
   const shown = rows.slice(span.first, span.last);
   const isAll = selected !== undefined && rows.length > 0 && rows.every((row) => selected.has(keyOf(row)));
-  const cell = (/** @type {Column} */ column) => `cell${column.narrow === false ? " wide" : ""}${column.align ? " right" : ""}`;
   return html`<div class="table" role="grid" aria-label=${label} aria-rowcount=${props.done ? rows.length + 1 : -1}
     ref=${view} tabindex="0" onScroll=${measure} aria-activedescendant=${at >= 0 ? `row-${cursor}` : undefined}
     aria-multiselectable=${onSelect ? "true" : undefined} style=${{ "--columns": template, "--narrow": narrowTemplate }}>
@@ -106,26 +114,48 @@ export function Table(props) {
       ${columns.map((column) => html`<span role="columnheader" key=${column.key} class=${cell(column)}>${column.title}</span>`)}
     </div>
     <div role="rowgroup" class="table-rows" style=${{ height: `${rows.length * ROW_PX}px` }}>
-        ${shown.map((row, offset) => {
-          const index = span.first + offset;
-          const key = keyOf(row);
-          const isSelected = selected?.has(key) ?? false;
-          const names = `table-row${index === at ? " at" : ""}${isSelected ? " selected" : ""}${isDim?.(row) ? " dim" : ""}`;
-          return html`<div role="row" id=${`row-${key}`} key=${key} class=${names} aria-rowindex=${index + 2}
-            aria-selected=${onSelect ? String(isSelected) : undefined} style=${{ transform: `translateY(${index * ROW_PX}px)` }}
-            onClick=${(/** @type {MouseEvent} */ event) => {
-              if (event.defaultPrevented || (event.target instanceof Element && event.target.closest("a, button, input, label"))) return;
-              if (String(getSelection())) return;
-              setCursor(key);
-              if (event.ctrlKey || event.metaKey || event.shiftKey) toggle(index, event.shiftKey);
-              else onOpen?.(row);
-            }}>
-            ${onSelect && html`<span role="gridcell" class="cell"><input type="checkbox" tabindex="-1" aria-label="Select" checked=${isSelected}
-              onClick=${(/** @type {MouseEvent} */ event) => (setCursor(key), toggle(index, event.shiftKey))} /></span>`}
-            ${columns.map((column) => html`<span role="gridcell" key=${column.key} class=${cell(column)}>${column.render(row)}</span>`)}
-          </div>`;
-        })}
+      ${shown.map((row, offset) => {
+        const key = keyOf(row);
+        const index = span.first + offset;
+        return html`<${Row} key=${key} id=${key} row=${row} index=${index} columns=${columns} isAt=${index === at} isSelected=${selected?.has(key) ?? false}
+          isDim=${isDim?.(row) ?? false} hasBox=${Boolean(onSelect)} acts=${acts} />`;
+      })}
     </div>
     ${foot}
   </div>`;
+}
+
+/** @param {Column} column */
+function cell(column) {
+  return `cell${column.narrow === false ? " wide" : ""}${column.align ? " right" : ""}`;
+}
+
+/** A row that is drawn again only if something of it has changed: a list is drawn at every key and every news. */
+class Row extends Component {
+  /** @param {RowProps} next */
+  shouldComponentUpdate(next) {
+    const now = /** @type {Record<string, unknown>} */ (this.props);
+    return Object.entries(next).some(([name, value]) => now[name] !== value);
+  }
+
+  /** @param {RowProps} props */
+  render({ id, row, index, columns, isAt, isSelected, isDim, hasBox, acts }) {
+    const names = `table-row${isAt ? " at" : ""}${isSelected ? " selected" : ""}${isDim ? " dim" : ""}`;
+    const onClick = (/** @type {MouseEvent} */ event) => {
+      if (event.defaultPrevented || (event.target instanceof Element && event.target.closest("a, button, input, label"))) return;
+      if (String(getSelection())) return;
+      acts.moveTo(id);
+      if (event.ctrlKey || event.metaKey || event.shiftKey) acts.toggle(index, event.shiftKey);
+      else acts.open(row);
+    };
+    const onBox = (/** @type {MouseEvent} */ event) => {
+      acts.moveTo(id);
+      acts.toggle(index, event.shiftKey);
+    };
+    return html`<div role="row" id=${`row-${id}`} class=${names} aria-rowindex=${index + 2} aria-selected=${hasBox ? String(isSelected) : undefined}
+      style=${{ transform: `translateY(${index * ROW_PX}px)` }} onClick=${onClick}>
+      ${hasBox && html`<span role="gridcell" class="cell"><input type="checkbox" tabindex="-1" aria-label="Select" checked=${isSelected} onClick=${onBox} /></span>`}
+      ${columns.map((column) => html`<span role="gridcell" key=${column.key} class=${cell(column)}>${column.render(row)}</span>`)}
+    </div>`;
+  }
 }

@@ -120,7 +120,7 @@ class List {
       const renewed = read.get(row.id);
       if (renewed) gone.delete(row.id);
       else if (index >= place.start && index <= end) gone.add(row.id);
-      return renewed ?? row;
+      return renewed && JSON.stringify(renewed) !== JSON.stringify(row) ? renewed : row;
     });
     const known = new Set(now.rows.map((row) => row.id));
     const newest = page.rows.findIndex((row) => known.has(row.id));
