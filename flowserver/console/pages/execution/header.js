@@ -22,12 +22,12 @@ export function Header(props) {
   const tab = (/** @type {string} */ name, /** @type {string} */ label) => html`<button type="button" class="quiet link" onClick=${() => onTab(name)}>${label}</button>`;
   return html`<header class="panel execution-header">
     <div class="row">
-      <h1 class="mono"><${Link} to=${path`/flows/${execution.flowName}`}>${execution.flowName}<//> / <bdi>${execution.name}</bdi></h1>
+      <h1 class="mono" title=${`${execution.flowName} / ${execution.name}`}><${Link} to=${path`/flows/${execution.flowName}`}>${execution.flowName}<//> / <bdi>${execution.name}</bdi></h1>
       <${Status} status=${status} />
       ${!isNow && html`<span class="execution-past" role="status">Paused by you after event ${at.toLocaleString()}
         <button type="button" onClick=${onLive}>${execution.status === "Running" ? "Back to live" : "Back to the end"}</button></span>`}
       ${isNow && execution.error && html`<span class="execution-error" title=${execution.cause ?? ""}>
-        ${execution.failedStep && html`at <button type="button" class="quiet link mono" onClick=${() => onSelect(execution.failedStep)}>${execution.failedStep}</button> · `}
+        ${execution.failedStep && html`at <button type="button" class="quiet link mono" title=${execution.failedStep} onClick=${() => onSelect(execution.failedStep)}>${execution.failedStep}</button> · `}
         <span class="mono">${execution.error}</span>${execution.cause && html`: <bdi>${causeText(execution.cause).slice(0, 300)}</bdi>`}
       </span>`}
       <span class="grow"></span>
