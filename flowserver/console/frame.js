@@ -68,7 +68,7 @@ function TopBar() {
   const { hasToken } = session.value;
   return html`<header class="top">
     <${Breadcrumb} />
-    <button type="button" class="find" onClick=${() => (overlay.value = "search")} aria-keyshortcuts="/">
+    <button type="button" class="find" aria-label="Search" onClick=${() => (overlay.value = "search")} aria-keyshortcuts="/">
       <${Icon} name="search" size=${16} /><span>Search</span><kbd>/</kbd>
     </button>
     <span class="server cut" title=${location.origin}>

@@ -115,7 +115,7 @@ function Details({ shown: { row, health }, measured, onEdit, onDelete }) {
     ]} />
     <div><h3>Calls of the last minutes</h3>
       <${Facts} facts=${[
-        ["Calls", (health?.calls ?? 0).toLocaleString()],
+        ["Calls", rateOf(health?.calls ?? 0, measured)],
         ["Errors", html`<${Errors} health=${health} />`],
         ["50 % took up to", took(health?.p50Ms)],
         ["95 %", took(health?.p95Ms)],
@@ -127,6 +127,14 @@ function Details({ shown: { row, health }, measured, onEdit, onDelete }) {
       ${errors.map(([name, count]) => html`<li key=${name}><bdi class="mono">${name}</bdi><span class="end number">${Number(count).toLocaleString()}</span></li>`)}
     </ul></div>`}
   <//>`;
+}
+
+/** "120, 24 a minute": of the window, or since the node counts. @param {number} calls @param {any} measured */
+function rateOf(calls, measured) {
+  if (!calls || !measured) return calls.toLocaleString();
+  const seconds = Math.min(measured.windowSeconds, (Date.now() - Date.parse(measured.sinceTime)) / 1_000);
+  const rate = (60 * calls) / Math.max(1, seconds);
+  return `${calls.toLocaleString()}, ${rate < 10 ? rate.toFixed(1) : Math.round(rate).toLocaleString()} a minute`;
 }
 
 /** What definitions write. @param {any} row */

@@ -42,8 +42,8 @@ export function ReportForm({ mode, onMode, onReport }) {
           <input data-first value=${note} maxlength="4096" onInput=${(/** @type {any} */ event) => setNote(event.currentTarget.value)} /></label>`}
     ${mode === "reject" && html`<label class="field"><span>Report it as</span>
       <select value=${asFailure ? "error" : "output"} onChange=${(/** @type {any} */ event) => setAsFailure(event.currentTarget.value === "error")}>
-        <option value="error">the error Rejected, which retry and catch can match</option>
-        <option value="output">an output with approved: false</option>
+        <option value="error">the error Rejected</option>
+        <option value="output">output, approved: false</option>
       </select></label>`}
     <p class="muted mono report-preview">${previewOf(mode, note, output, asFailure)}</p>
     <${Problem} error=${state.error} />
