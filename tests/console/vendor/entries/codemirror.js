@@ -1,92 +1,34 @@
 export {
-  acceptCompletion,
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
-  closeCompletion,
-  completeFromList,
   completionKeymap,
-  completionStatus,
-  currentCompletions,
-  snippet,
-  snippetCompletion,
   startCompletion,
 } from "@codemirror/autocomplete";
-export {
-  defaultKeymap,
-  history,
-  historyKeymap,
-  indentLess,
-  indentMore,
-  indentWithTab,
-  redo,
-  toggleComment,
-  undo,
-} from "@codemirror/commands";
-export { json, jsonLanguage, jsonParseLinter } from "@codemirror/lang-json";
-export { yaml, yamlLanguage } from "@codemirror/lang-yaml";
+export { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+export { json } from "@codemirror/lang-json";
+export { yaml } from "@codemirror/lang-yaml";
 export {
   bracketMatching,
   codeFolding,
-  ensureSyntaxTree,
-  foldAll,
   foldGutter,
   foldKeymap,
   HighlightStyle,
   indentOnInput,
   indentUnit,
-  StreamLanguage,
   syntaxHighlighting,
-  syntaxTree,
-  unfoldAll,
 } from "@codemirror/language";
+export { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+export { getChunks, MergeView, unifiedMergeView } from "@codemirror/merge";
+export { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+export { Compartment, EditorState, Prec } from "@codemirror/state";
 export {
-  closeLintPanel,
-  diagnosticCount,
-  forceLinting,
-  linter,
-  lintGutter,
-  lintKeymap,
-  nextDiagnostic,
-  openLintPanel,
-  previousDiagnostic,
-  setDiagnostics,
-} from "@codemirror/lint";
-export { Chunk, diff, getChunks, goToNextChunk, goToPreviousChunk, MergeView, unifiedMergeView } from "@codemirror/merge";
-export { highlightSelectionMatches, openSearchPanel, search, searchKeymap, SearchQuery, setSearchQuery } from "@codemirror/search";
-export {
-  Annotation,
-  Compartment,
-  EditorSelection,
-  EditorState,
-  Facet,
-  Prec,
-  RangeSet,
-  RangeSetBuilder,
-  StateEffect,
-  StateField,
-  Text,
-  Transaction,
-} from "@codemirror/state";
-export {
-  crosshairCursor,
-  Decoration,
   drawSelection,
-  dropCursor,
   EditorView,
-  gutter,
-  GutterMarker,
   highlightActiveLine,
   highlightActiveLineGutter,
   highlightSpecialChars,
-  hoverTooltip,
   keymap,
   lineNumbers,
-  placeholder,
-  rectangularSelection,
-  showTooltip,
-  tooltips,
-  ViewPlugin,
-  WidgetType,
 } from "@codemirror/view";
 export { tags } from "@lezer/highlight";

@@ -1,4 +1,4 @@
-"""Definitions are written, checked, saved, published and started in the console."""
+"""Definitions are written, checked, saved, published and started in the console, and executions compared."""
 
 import re
 
@@ -8,7 +8,6 @@ from playwright.sync_api import Locator, Page, expect
 from flowserver.language.fields import CATCH, ITERATION, RETRY, STEPS
 from flowserver.language.graph import Pattern
 from tests.console.browser.complaints import Complaints
-from tests.console.conftest import Opened
 
 PASS = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: first\n"
 CHOICE = """\
@@ -27,6 +26,37 @@ steps:
       - type: pass
         name: inner
 """
+COMPARED = """\
+version: v1
+type: flow
+steps:
+  - type: choice
+    name: check
+    choices:
+      - condition: $.total > 100
+        steps:
+          - {type: pass, name: review}
+    default:
+      steps:
+        - {type: pass, name: accept}
+  - type: foreach
+    name: pack
+    iterationMapping: {collection: $.items, item: item}
+    steps:
+      - type: pass
+        name: label
+        outputMappings: [{target: label, source: $input.item}]
+    outputMappings: [{target: labels, source: "$local[*].label"}]
+  - type: choice
+    name: route
+    choices:
+      - condition: $.total > 100
+        goto: broken
+    default: {goto: done}
+  - {type: fail, name: broken, error: Broken, cause: "<b>by</b> design"}
+  - {type: succeed, name: done}
+"""
+HOSTILE = "<script>alert(1)</script> \u202eright to left 🙂"
 
 
 def editor_of(page: Page) -> Locator:
@@ -113,7 +143,7 @@ def test_a_new_flow_is_written_published_and_started(
     assert '"input":{"name":12345678901234567890}' in rest.get(f"/v1/flows/{unique}/executions/{run}?wait=10").text
 
 
-def test_what_was_saved_elsewhere_is_not_overwritten(
+def test_what_was_saved_elsewhere_is_not_overwritten_and_a_reader_cannot_save(
     page: Page, rest: httpx.Client, complaints: Complaints, unique: str
 ) -> None:
     complaints.allow("status of 412")
@@ -140,12 +170,19 @@ def test_what_was_saved_elsewhere_is_not_overwritten(
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert definition_of(rest, unique) == PASS + "# mine"
 
+    page.route("**/v1/permissions", lambda route: route.fulfill(json={"key": "reader", "open": False, "may": []}))
+    page.reload()
+    editor_of(page).click()
+    page.keyboard.type("# ")
+    expect(page.get_by_text("Unsaved changes")).to_be_visible()
+    for name in ("Save", "Save as new version…", "Start…"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_disabled()
+
 
 def test_unsaved_text_is_not_lost_by_leaving_and_tab_leaves_the_editor(
     page: Page, rest: httpx.Client, unique: str
 ) -> None:
     put_flow(rest, unique)
-    page.goto("/flows")
     page.goto(f"/flows/{unique}/edit")
     editor = editor_of(page)
     editor.click()
@@ -178,16 +215,6 @@ def test_unsaved_text_is_not_lost_by_leaving_and_tab_leaves_the_editor(
     expect(page.get_by_text("flowserver validate flow.yaml")).to_be_visible()
 
 
-def test_templates_are_valid(page: Page, rest: httpx.Client) -> None:
-    page.goto("/flows/new")
-    templates = page.evaluate("import('./console/pages/editor/templates.js').then(module => module.TEMPLATES)")
-    assert [each["name"] for each in templates] == ["hello", "callback", "foreach"]
-    for template in templates:
-        report = rest.post("/v1/definitions/validate", json={"definition": template["text"]}).json()
-        assert report["valid"], template["name"]
-        assert {each["id"] for each in report["diagnostics"]} <= {"unknown-function"}
-
-
 def offered(page: Page, rest: httpx.Client, *texts: str) -> list[list[str]]:
     """What completion offers at each `¦`, by the modules of the editor and the server's own description."""
     language = rest.get("/v1/definitions/language").json()
@@ -203,8 +230,21 @@ def offered(page: Page, rest: httpx.Client, *texts: str) -> list[list[str]]:
     return found
 
 
-def test_completion_offers_what_the_server_reads(page: Page, rest: httpx.Client) -> None:
-    page.goto("/")
+def test_templates_completion_and_places_are_those_of_the_server(page: Page, rest: httpx.Client) -> None:
+    page.goto("/flows/new")
+    templates = page.evaluate("import('./console/pages/editor/templates.js').then(module => module.TEMPLATES)")
+    assert [each["name"] for each in templates] == ["hello", "callback", "foreach"]
+    for template in templates:
+        report = rest.post("/v1/definitions/validate", json={"definition": template["text"]}).json()
+        assert report["valid"], template["name"]
+        assert {each["id"] for each in report["diagnostics"]} <= {"unknown-function"}
+
+    offset = page.evaluate(  # columns count code points, lines all line breaks of YAML
+        "text => import('./console/parts/editor/positions.js').then(({ offsetsIn }) => offsetsIn(text)(2, 3))",
+        "a: 1\u2028🙂🙂b: 2\n",
+    )
+    assert offset == len("a: 1\u2028") + 4
+
     head = "steps:\n  - name: s\n    type: "
     attributes = offered(page, rest, *(f"{head}{kind}\n    ¦\n  - type: pass\n" for kind in STEPS))
     assert {kind: {"name", "type", *names} for kind, names in zip(STEPS, attributes, strict=True)} == {
@@ -250,23 +290,64 @@ def test_completion_offers_what_the_server_reads(page: Page, rest: httpx.Client)
     assert in_params == [] or "$.order" not in in_params
 
 
-def test_places_count_code_points_and_all_line_breaks_of_yaml(page: Page) -> None:
-    page.goto("/")
-    offset = page.evaluate(
-        "text => import('./console/parts/editor/positions.js').then(({ offsetsIn }) => offsetsIn(text)(2, 3))",
-        "a: 1\u2028🙂🙂b: 2\n",
-    )
-    assert offset == len("a: 1\u2028") + 4
+def run(rest: httpx.Client, flow: str, name: str, total: int, *items: str) -> None:
+    body = {"name": name, "input": {"total": total, "items": items}}
+    rest.post(f"/v1/flows/{flow}/executions?wait=20", json=body).raise_for_status()
 
 
-def test_a_reader_without_a_key_may_look_but_not_save(opened: Opened, rest: httpx.Client, unique: str) -> None:
-    put_flow(rest, unique)
-    page = opened()
-    page.route("**/v1/permissions", lambda route: route.fulfill(json={"key": "reader", "open": False, "may": []}))
-    page.goto(f"/flows/{unique}/edit")
-    expect(editor_of(page)).to_contain_text("first")
-    editor_of(page).click()
-    page.keyboard.type("# ")
-    expect(page.get_by_text("Unsaved changes")).to_be_visible()
-    for name in ("Save", "Save as new version…", "Start…"):
-        expect(page.get_by_role("button", name=name, exact=True)).to_be_disabled()
+def test_two_runs_are_compared(page: Page, rest: httpx.Client, unique: str) -> None:
+    rest.put(f"/v1/flows/{unique}", json={"definition": COMPARED}).raise_for_status()
+    run(rest, unique, "small", 5, "a", "b")
+    run(rest, unique, "large", 500, "a", "b", HOSTILE)
+    run(rest, unique, "again", 5, "a", "b")
+    page.goto(f"/compare?left={unique}/small")
+    page.get_by_role("row", name="large").dblclick()
+    page.wait_for_url(f"**/compare?left={unique}*&right={unique}*")
+    second = page.get_by_role("region", name="Run B")
+    expect(second).to_contain_text("Failed")
+    expect(second).to_contain_text("<b>by</b> design")
+
+    steps = page.get_by_role("table")
+
+    def differs(step: str, what: str) -> None:
+        expect(steps.get_by_role("row").filter(has=page.get_by_role("button", name=step, exact=True))).to_contain_text(
+            what
+        )
+
+    differs("check", "other option: else → $.total > 100")
+    differs("check.accept", "only in A")
+    differs("check.review", "only in B")
+    differs("pack", "iterations: 2 → 3")
+    differs("route", "other option: else → $.total > 100")
+    differs("broken", "only in B")
+    documents = page.get_by_role("tabpanel", name="input")
+    expect(documents).to_contain_text("<script>alert(1)</script>")
+    page.get_by_role("tab", name="Output").click()
+    expect(page.get_by_role("tabpanel", name="output")).to_contain_text("by</b> design")
+
+    steps.get_by_role("button", name="pack[].label").click()
+    panel = page.get_by_role("heading", name="Step pack[0].label")
+    expect(panel).to_be_visible()
+    page.get_by_label("Iteration").fill("2")
+    expect(page.get_by_text("A did not reach this step.")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+
+    page.keyboard.press("s")
+    expect(page.get_by_role("region", name="Run A")).to_contain_text("Failed")
+    differs("check.review", "only in A")
+    page.get_by_label("Other run for A").select_option("again")
+    expect(page.get_by_text("the same path")).to_be_visible()
+    page.get_by_label("Only differences").check()
+    expect(page.get_by_text("Both runs took the same path")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("Both runs took the same path")).to_be_visible()
+    expect(page.get_by_label("Only differences")).to_be_checked()
+    page.get_by_role("tab", name="Definition").click()
+    expect(page.get_by_text("A: again and B: small are the same.")).to_be_visible()
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_label("Other run for A").select_option("large")
+    page.get_by_role("tab", name="Input").click()
+    expect(documents.get_by_role("textbox")).to_have_count(1)  # one text with the changes in it
+    expect(documents).to_contain_text("<script>alert(1)</script>")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
