@@ -62,6 +62,32 @@ def test_executions_are_found_and_the_filter_is_kept_as_a_view(page: Page, rest:
     expect(page.get_by_role("link", name="my refunds")).to_have_count(0)
 
 
+def test_an_unknown_flow_and_a_failing_server_are_said_in_words(
+    page: Page, complaints: Complaints, rest: httpx.Client, unique: str
+) -> None:
+    complaints.allow("status of 404|status of 500|ERR_FAILED")
+    _keep(rest, unique, PASS, "only")
+    page.clock.install()
+    page.goto(f"/executions?flow={unique}x")
+    expect(page.get_by_text(f"There is no flow {unique}x.")).to_be_visible()
+    flow = page.get_by_role("combobox", name="Flow")
+    flow.fill(unique)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="only")).to_be_visible()
+    page.route("**/v1/executions?*", lambda route: route.fulfill(status=500, body="<b>proxy</b>"))
+    page.get_by_label("Name begins with").fill("on")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("The server answered 500.")
+    page.unroute_all()
+    page.route("**/v1/**", lambda route: route.abort())
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("The server cannot be reached. This page tries again.")).to_be_visible()
+    page.unroute_all()
+    page.clock.run_for(POLL_MS)
+    expect(page.get_by_role("link", name="only")).to_be_visible()
+    expect(page.get_by_text("cannot be reached")).to_have_count(0)
+
+
 def test_new_executions_wait_to_be_shown_and_changes_are_shown_in_place(
     page: Page, rest: httpx.Client, unique: str
 ) -> None:

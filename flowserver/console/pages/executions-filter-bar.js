@@ -1,6 +1,6 @@
 /** The fields above the executions' list. Each change goes into the URL. */
 import { html, useState } from "../vendor/preact.js";
-import { Status } from "../parts/basics.js";
+import { Status, localTime } from "../parts/basics.js";
 import { TextFilter } from "../parts/text-filter.js";
 import { setQuery } from "../routes.js";
 import { useQuery } from "../store.js";
@@ -37,7 +37,8 @@ export function FilterBar({ query, children }) {
 function FlowField({ value }) {
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
   const { data } = useQuery(typed === null || !/^[\w-]*$/.test(typed) ? null : "v1/flows", { limit: 20, namePrefix: typed }, { keep: true });
-  return html`<${TextFilter} onChange=${set("flow")} name="flow" label="Flow" value=${value} list="flow-names" pattern="[A-Za-z_][A-Za-z0-9_\\-]*" onTyped=${setTyped} />
+  return html`<${TextFilter} onChange=${set("flow")} name="flow" label="Flow" value=${value} list="flow-names"
+      isWhole=${(/** @type {string} */ text) => !text || data?.flows.some((/** @type {any} */ flow) => flow.name === text)} pattern="[A-Za-z_][A-Za-z0-9_\\-]*" onTyped=${setTyped} />
     <datalist id="flow-names">${data?.flows.map((/** @type {any} */ flow) => html`<option key=${flow.name} value=${flow.name}></option>`)}</datalist>`;
 }
 
@@ -46,11 +47,17 @@ function SinceField({ query }) {
   const isByEnd = Boolean(query.ended);
   const value = query.ended ?? query.since ?? "";
   const isOther = value !== "" && !AGES.some((age) => age.value === value);
-  const choose = (/** @type {any} */ event) => setQuery({ [isByEnd ? "ended" : "since"]: event.currentTarget.value }, { replace: false });
+  const choose = (/** @type {any} */ event) => setQuery({ [isByEnd ? "ended" : "since"]: event.currentTarget.value, until: null }, { replace: false });
+  const until = query.until ? ` until ${shown(query.until)}` : "";
   const word = isByEnd ? "Ended" : "Started";
-  return html`<select aria-label=${word} value=${value} onChange=${choose}>
+  return html`<select aria-label=${word} value=${until ? "given" : value} onChange=${choose}>
     <option value="">${word} at any time</option>
     ${AGES.map((age) => html`<option key=${age.value} value=${age.value}>${word} ${age.value === "today" ? "" : "in the "}${age.label}</option>`)}
-    ${isOther && html`<option value=${value}>${word} since ${value}</option>`}
+    ${(isOther || until) && html`<option value=${until ? "given" : value}>${word}${value && ` since ${shown(value)}`}${until}</option>`}
   </select>`;
+}
+
+/** An age as it is, an instant in local time. @param {string} text */
+function shown(text) {
+  return Number.isNaN(new Date(text).getTime()) ? text : localTime(text);
 }

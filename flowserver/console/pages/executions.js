@@ -73,6 +73,7 @@ export default function Executions({ query }) {
     { keys: "Escape", label: "Select nothing", run: unless(selected.size > 0, () => select(new Set())) },
   ]);
   const isFiltered = filter !== "{}";
+  const hasNoFlow = list.error?.code === "FlowNotExists";
   const changed = (/** @type {any[]} */ failed) => {
     select(new Set(failed.map(keyOf)));
     list.check();
@@ -90,11 +91,12 @@ export default function Executions({ query }) {
               <span class="grow"></span>
               <${Copy} text=${commandOf(query)} label="Copy as command" />`}
       </div>
-      <${Problem} error=${list.error} onRetry=${list.reload} />
+      <${Problem} error=${hasNoFlow ? null : list.error} onRetry=${list.reload} />
       <${Table} label="Executions" columns=${COLUMNS} rows=${list.rows} keyOf=${keyOf} loading=${list.loading} done=${list.done}
         onOpen=${(/** @type {any} */ row) => go(placeOf(row))} more=${list.paused ? undefined : list.more} onVisible=${list.onVisible}
         selected=${selected} onSelect=${select} isDim=${(/** @type {any} */ row) => list.gone.has(row.id)}
-        empty=${!list.error && html`<${Nothing} list=${list} isFiltered=${isFiltered} command=${commandOf(query)} />`}
+        empty=${hasNoFlow ? html`<${Empty} command="flowserver flows list">There is no flow <code>${query.flow}</code>. <${Link} to="/flows">Show the flows<//><//>`
+          : !list.error && html`<${Nothing} list=${list} isFiltered=${isFiltered} command=${commandOf(query)} />`}
         foot=${list.rows.length > 0 && html`<${Foot} list=${list} />`} />
     </div>
     ${wish && html`<${BulkDialog} ...${wish} onClose=${() => setWish(null)} onChanged=${changed} />`}
@@ -107,8 +109,9 @@ function compare(two) {
   go("/compare", { left, right });
 }
 
-/** @param {{rows: any[], done: boolean, loading: boolean, isFirst: boolean}} list */
-function counted({ rows, done, loading, isFirst }) {
+/** @param {{rows: any[], done: boolean, loading: boolean, isFirst: boolean, error: any}} list */
+function counted({ rows, done, loading, isFirst, error }) {
+  if (error && !rows.length) return "";
   if (loading && (isFirst || !rows.length)) return "Reading…";
   return `${rows.length.toLocaleString()}${done ? "" : "+"} ${rows.length === 1 && done ? "execution" : "executions"}`;
 }

@@ -5,12 +5,17 @@ const TYPED_MS = 200;
 
 /**
  * A text to filter by. `onChange` gets it when typing pauses, or at Enter, if it fits the pattern; `onTyped` at each key.
- * @param {{name: string, label: string, value: string, onChange: (text: string) => void, class?: string, list?: string, pattern?: string, onTyped?: (text: string) => void}} props
+ * With `isWhole` a pause counts only if the text is one that it takes.
+ * @param {{name: string, label: string, value: string, onChange: (text: string) => void, class?: string, list?: string, pattern?: string,
+ *   onTyped?: (text: string) => void, isWhole?: (text: string) => boolean}} props
  */
-export function TextFilter({ name, label, value, onChange, class: more = "", list, pattern, onTyped }) {
+export function TextFilter({ name, label, value, onChange, class: more = "", list, pattern, onTyped, isWhole }) {
   const [text, setText] = useState(value);
   const timer = useRef(0);
   const sent = useRef(value);
+  const whole = useRef(isWhole);
+  whole.current = isWhole;
+  useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
     if (value === sent.current) return;
     sent.current = value;
@@ -27,7 +32,7 @@ export function TextFilter({ name, label, value, onChange, class: more = "", lis
     setText(input.value);
     onTyped?.(input.value);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => send(input), TYPED_MS);
+    timer.current = setTimeout(() => (whole.current?.(input.value) ?? true) && send(input), TYPED_MS);
   };
   const onKeyDown = (/** @type {any} */ event) => {
     if (event.key === "Enter") send(event.currentTarget);

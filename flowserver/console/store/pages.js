@@ -1,6 +1,6 @@
 /** Lists that come page by page, by keyset: `nextToken` of one page asks for the next. */
 import { signal, useEffect, useRef } from "../vendor/preact.js";
-import { api, urlOf } from "./requests.js";
+import { ApiError, api, urlOf } from "./requests.js";
 import { session } from "./session.js";
 
 /**
@@ -17,6 +17,11 @@ const CHECKED_MIN = 5;
 
 /** @type {ListState} */
 const BEGIN = { rows: [], loading: true, error: null, done: false, fresh: 0, gone: new Set(), paused: false };
+
+/** Whether an error may be gone at the next try. @param {any} error */
+function isPassing(error) {
+  return !(error instanceof ApiError) || error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
+}
 
 class List {
   /**
@@ -54,7 +59,8 @@ class List {
       await this.readUntilRows();
     } catch (error) {
       if (this.aborting.signal.aborted) return;
-      this.state.value = { ...this.state.peek(), loading: false, error };
+      const rows = this.pages.length ? this.state.peek().rows : [];
+      this.state.value = { ...this.state.peek(), rows, loading: false, error };
     } finally {
       this.isReading = false;
     }
@@ -84,7 +90,7 @@ class List {
    */
   async check(first, last) {
     if (this.isReading || this.isChecking) return;
-    if (!this.pages.length) return void this.more();
+    if (!this.pages.length) return void (isPassing(this.state.peek().error) && this.more());
     this.isChecking = true;
     try {
       for (const [index, place] of this.pages.entries()) {
@@ -160,10 +166,15 @@ export function usePages(path, query, listName, { everySeconds = 0, isLive = () 
   }, [list]);
   useEffect(() => {
     if (!list || !everySeconds) return;
-    const timer = setInterval(() => {
+    const check = () => {
       if (!document.hidden && session.peek().wanted === null) list.check(visible.first, visible.last);
-    }, everySeconds * 1_000);
-    return () => clearInterval(timer);
+    };
+    const timer = setInterval(check, everySeconds * 1_000);
+    document.addEventListener("visibilitychange", check);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", check);
+    };
   }, [list, everySeconds]);
   const state = list ? list.state.value : { ...BEGIN, loading: false };
   return {
