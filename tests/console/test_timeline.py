@@ -1,10 +1,14 @@
 """The timeline of an execution and its scrubber, as a person uses them."""
 
+import re
+
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.conftest import Opened
+from tests.support.function_server import FunctionServer
+from tests.support.server import ServerProcess
 
 ORDER = """\
 version: v1
@@ -23,6 +27,16 @@ steps:
             steps: [{type: fail, name: give-up, error: PaperTorn, cause: no paper left}]
         default: {steps: [{type: pass, name: label}]}
   - {type: pass, name: ship}
+"""
+
+LIVE = """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: before}
+  - {type: task, name: pause, resourceArn: 'acs:fc:::services/timeline/functions/ask', pattern: waitForCallback}
+  - {type: pass, name: after}
+  - {type: wait, name: rest, duration: 60}
 """
 
 
@@ -44,10 +58,10 @@ def test_a_timeline_shows_what_ran_when_and_why_it_failed(page: Page, order: str
     for row in timeline.get_by_role("row", name="reserve").all():
         assert row.locator(".timeline-bar").bounding_box()["width"] >= 6
 
-    idle = page.get_by_role("button", name="Show idle 2 s, collapsed")
+    idle = page.get_by_role("button", name=re.compile("^Show idle 2"))
     before = timeline.get_by_role("row", name="cool").locator(".timeline-bar").bounding_box()["width"]
     idle.click()
-    expect(page.get_by_role("button", name="Collapse idle 2 s")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^Collapse idle 2"))).to_be_visible()
     assert timeline.get_by_role("row", name="cool").locator(".timeline-bar").bounding_box()["width"] > 4 * before
 
     # By keyboard: down to the foreach, open it, turn its pages, select an iteration.
@@ -97,6 +111,32 @@ def test_the_scrubber_shows_the_page_as_it_was(page: Page, order: str, rest: htt
     scrubber.get_by_role("button", name="To the last event").click()
     expect(page.get_by_text("paused by you")).to_have_count(0)
     expect(timeline.get_by_role("row", name="pack").first).to_contain_text("PaperTorn")
+
+
+def test_a_timeline_that_is_live_leaves_the_focus_and_the_bars_at_rest(
+    page: Page, rest: httpx.Client, server: ServerProcess, functions: FunctionServer
+) -> None:
+    functions.register(server.url, "timeline/ask")
+    rest.put("/v1/flows/live", json={"definition": LIVE}).raise_for_status()
+    rest.post("/v1/flows/live/executions", json={"name": "one"}).raise_for_status()
+    page.goto("/executions/live/one")
+    timeline = page.get_by_role("treegrid", name="Timeline")
+    before = timeline.get_by_role("row", name="before")
+    expect(timeline.get_by_role("row", name="pause")).to_have_class(re.compile("tone-wait"))
+    at_rest = before.locator(".timeline-bar").bounding_box()
+    timeline.focus()
+    page.keyboard.press("Home")
+    expect(timeline.get_by_role("row", name="after")).to_contain_text("(not reached)")
+    rest.post("/v1/tasks/succeed", json={"taskToken": _token(rest), "output": {}}).raise_for_status()
+    expect(timeline.get_by_role("row", name="after")).not_to_contain_text("(not reached)")
+    expect(timeline).to_be_focused()
+    expect(timeline).to_have_attribute("aria-activedescendant", "timeline-before")
+    assert before.locator(".timeline-bar").bounding_box() == at_rest
+
+
+def _token(rest: httpx.Client) -> str:
+    (task,) = rest.get("/v1/tasks?flow=live").json()["tasks"]
+    return str(task["taskToken"])
 
 
 def test_a_narrow_page_has_the_timeline_as_a_tab(opened: Opened, order: str) -> None:
