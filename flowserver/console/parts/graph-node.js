@@ -69,9 +69,9 @@ export function paintKey(node, state) {
 
 /**
  * @param {{node: GraphNode, box: Box, state: StepState | undefined, isLive: boolean, isSelected: boolean, isFocus: boolean,
- *   isFolded: boolean, isLinked: boolean, branches: number, onPick: (id: number) => void, onFocus: (id: number) => void}} props
+ *   isFolded: boolean, isLinked: boolean, branches: number, onPick: (id: number) => void, onOpen: (id: number) => void, onFocus: (id: number) => void}} props
  */
-export function Node({ node, box, state, isLive, isSelected, isFocus, isFolded, isLinked, branches, onPick, onFocus }) {
+export function Node({ node, box, state, isLive, isSelected, isFocus, isFolded, isLinked, branches, onPick, onOpen, onFocus }) {
   const status = shownStatus(node, state);
   const tone = isLive ? toneOf(status) : "plain";
   const isFrame = box.h > box.head;
@@ -84,7 +84,7 @@ export function Node({ node, box, state, isLive, isSelected, isFocus, isFolded, 
   return html`<g class="graph-step type-${node.type} tone-${tone}" transform=${`translate(${box.x} ${box.y})`}>
     <title>${[node.name, node.title, node.path !== node.name && node.path].filter(Boolean).join(" · ")}</title>
     <g class="graph-node ${isSelected ? "selected" : ""}" role="button" tabindex=${isFocus ? 0 : -1} aria-label=${label} aria-pressed=${String(isSelected)}
-      data-path=${node.path} data-status=${isLive ? status : undefined} onClick=${() => onPick(node.id)} onFocus=${() => onFocus(node.id)}>
+      data-path=${node.path} data-status=${isLive ? status : undefined} onClick=${() => onPick(node.id)} onDblClick=${() => onOpen(node.id)} onFocus=${() => onFocus(node.id)}>
       <${Outline} node=${node} box=${box} isFrame=${isFrame} />
     </g>
     <g class="graph-face" aria-hidden="true">

@@ -153,7 +153,7 @@ function usePainted(graph, layout, states, chosen, focus, folded, hrefOf, act) {
     const isFrame = node.type === "foreach" || node.type === "parallel";
     const vnode = html`<g key=${box.id}>
       <${Node} node=${node} box=${box} state=${state} isLive=${isLive} isSelected=${chosen === box.id} isFocus=${focus === box.id}
-        isFolded=${folded.has(box.id)} isLinked=${Boolean(href)} branches=${node.type === "parallel" ? graph.lists.filter((list) => list.parent === node.id).length : 0} onPick=${(/** @type {number} */ id) => act.current?.pick(id)} onFocus=${(/** @type {number} */ id) => act.current?.focus(id)} />
+        isFolded=${folded.has(box.id)} isLinked=${Boolean(href)} branches=${node.type === "parallel" ? graph.lists.filter((list) => list.parent === node.id).length : 0} onPick=${(/** @type {number} */ id) => act.current?.pick(id)} onOpen=${(/** @type {number} */ id) => act.current?.open(id)} onFocus=${(/** @type {number} */ id) => act.current?.focus(id)} />
       ${isFrame && html`<${Fold} box=${box} name=${node.name} isFolded=${folded.has(box.id)} onFold=${() => act.current?.fold(box.id)} />`}
       ${href && html`<a class="graph-link" href=${href} aria-label=${`Open the flow ${node.call?.flow}`} tabindex="-1"
         transform=${`translate(${box.x + box.w - 28} ${box.y + box.head / 2 - 20})`} onClick=${(/** @type {MouseEvent} */ event) => follow(event, () => act.current?.open(box.id))}>
