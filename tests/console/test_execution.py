@@ -153,6 +153,8 @@ def test_a_run_is_followed_a_task_reported_and_its_past_looked_at(
     events.get_by_role("option").filter(has_text="TaskSubmitted").click()
     expect(page.get_by_text("Paused by you")).to_be_visible()
     expect(inspector.get_by_text("Submitted").first).to_be_visible()
+    inspector.get_by_text("Event 10 TaskSubmitted").click()
+    expect(inspector.get_by_role("tree", name="Event 10")).to_contain_text("requestId")
     expect(inspector.get_by_role("button", name="Report success")).to_have_count(0)
     expect(graph.get_by_role("button", name="done, Not reached")).to_be_visible()
     events.press("Home")

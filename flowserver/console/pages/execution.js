@@ -54,6 +54,10 @@ export default function ExecutionPage({ params, query }) {
     const isEnd = id !== null && id >= run.lastEventId.peek();
     setQuery({ event: isEnd ? null : id }, { replace: at !== null || isEnd });
   }, [run, at === null]);
+  const showEvent = useCallback((/** @type {number} */ id, /** @type {string} */ path) => {
+    const isEnd = id >= run.lastEventId.peek();
+    setQuery({ event: isEnd ? null : id, ...(path && isWide ? { step: path } : {}) }, { replace: at !== null });
+  }, [run, at === null, isWide]);
   const tabs = isWide ? TABS : NARROW_TABS;
   const tab = tabs.some((each) => each.value === query.tab) ? /** @type {string} */ (query.tab) : "graph";
   const setTab = (/** @type {string} */ value) => setQuery({ tab: value === "graph" ? null : value }, { replace: false });
@@ -81,7 +85,7 @@ export default function ExecutionPage({ params, query }) {
   const panes = {
     graph: html`<${GraphPane} graph=${graph} states=${states} selected=${step} onSelect=${select} />`,
     timeline: html`<${TimelinePane} run=${run} summary=${summary} execution=${execution} at=${at} graph=${graph.data} selected=${step} onSelect=${select} />`,
-    events: html`<${EventPane} run=${run} step=${query.events ?? ""} type=${query.types ?? ""} at=${at} isNewestFirst=${query.order === "desc"} onEvent=${goTo} onSelect=${select} summary=${summary} />`,
+    events: html`<${EventPane} run=${run} step=${query.events ?? ""} type=${query.types ?? ""} at=${at} isNewestFirst=${query.order === "desc"} onEvent=${showEvent} onSelect=${select} summary=${summary} />`,
     definition: html`<${Definition} text=${execution.definition} mark=${mark} />`,
     input: html`<div class="pane-scroll"><${JsonTree} value=${execution.input} root="$input" /></div>`,
     output: html`<div class="pane-scroll">${execution.output === null ? html`<p class="muted">It has given no output.</p>` : html`<${JsonTree} value=${execution.output} root="$" label="Output" />`}</div>`,

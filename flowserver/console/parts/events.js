@@ -133,7 +133,7 @@ export function EventTools({ count, search, onSearch, steps, step, type, types, 
   const value = (/** @type {any} */ event) => event.currentTarget.value;
   return html`<div class="event-tools">
     <span class="event-count" role="status">${count}</span>
-    <input type="search" placeholder="Search what is loaded" aria-label="Search the events that are loaded" value=${typed}
+    <input type="search" placeholder="Search" aria-label="Search the events that are loaded" value=${typed}
       onInput=${(/** @type {any} */ event) => (setTyped(value(event)), onSearch(value(event)))} />
     <select aria-label="Step" value=${step} onChange=${(/** @type {any} */ event) => onFilter({ step: value(event) })}>
       <option value="">All steps</option>
@@ -144,6 +144,6 @@ export function EventTools({ count, search, onSearch, steps, step, type, types, 
       ${Object.entries(types).map(([key, group]) => html`<option key=${key} value=${key}>${group.label}</option>`)}
       <optgroup label="One type">${all.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</optgroup>
     </select>
-    <button type="button" class="quiet" aria-pressed=${String(isNewestFirst)} onClick=${onOrder} title="Order of the events">${isNewestFirst ? "Newest first" : "Oldest first"}</button>
+    <button type="button" class="quiet" onClick=${onOrder} aria-label=${isNewestFirst ? "Newest first" : "Oldest first"} title=${isNewestFirst ? "Newest first" : "Oldest first"}>${isNewestFirst ? "↑" : "↓"}</button>
   </div>`;
 }

@@ -6,6 +6,7 @@ import { Icon } from "./icons.js";
 import { Attempts } from "./inspector-attempts.js";
 import { Documents } from "./inspector-documents.js";
 import { Cause } from "./inspector-cause.js";
+import { JsonTree } from "./json-tree.js";
 import { isMany } from "./step-story.js";
 
 stylesheet(new URL("./inspector.css", import.meta.url));
@@ -14,9 +15,10 @@ stylesheet(new URL("./inspector.css", import.meta.url));
 /**
  * @typedef {{path: string, error: string | null, cause: string | null, eventId: number}} FailedEntry
  * @typedef {{path: string, summary: any, current: any, node: any, entries: Entry[] | null, failures: FailedEntry[] | null,
- *   hasOlder: boolean, error: any, until: string | null}} Inspected
+ *   event: any, hasOlder: boolean, error: any, until: string | null}} Inspected
  *   `summary`: of the step in all iterations, null if it was not reached; `current`: what it waits for, if it is under way;
- *   `node`: its place in the definition; `until`: the instant that is shown, null for the present
+ *   `node`: its place in the definition; `until`: the instant that is shown, null for the present;
+ *   `event`: the event that is shown, if it is one of this step
  * @typedef {{step: Inspected, onClose: () => void, onSelect: (path: string) => void, onEvent: (id: number) => void,
  *   onLine: (line: number, end: number) => void, onEvents: (path: string) => void, childLink: (child: string) => any,
  *   actions?: any}} InspectorProps
@@ -103,10 +105,22 @@ function Entered(props) {
     ${actions}
     <${Failures} step=${step} onSelect=${props.onSelect} />
     ${child && html`<p>Sub-flow ${childLink(child)}</p>`}
+    <${Shown} event=${step.event} />
     <${Attempts} attempts=${entry.attempts} until=${step.until} onEvent=${onEvent} />
     <${Documents} entry=${entry} previous=${previous} />
     <p class="muted"><button type="button" class="quiet link" onClick=${() => onEvent(entry.eventId)}>Event ${entry.eventId}</button>
       ${entry.lastEventId !== entry.eventId && html` to <button type="button" class="quiet link" onClick=${() => onEvent(entry.lastEventId)}>${entry.lastEventId}</button>`}</p>`;
+}
+
+let isEventOpen = false;
+
+/** The event that the page is at. @param {{event: any}} props */
+function Shown({ event }) {
+  if (!event) return null;
+  return html`<details class="inspector-event" open=${isEventOpen} onToggle=${(/** @type {any} */ toggled) => void (isEventOpen = toggled.currentTarget.open)}>
+    <summary>Event ${event.eventId} <span class="mono">${event.type}</span></summary>
+    <${JsonTree} value=${event.detail} root="detail" label=${`Event ${event.eventId}`} />
+  </details>`;
 }
 
 /** A step that was entered more than once: which time is shown. @param {{at: number, count: number, hasOlder: boolean, setAt: (at: number) => void}} props */

@@ -8,7 +8,7 @@ import { TYPE_GROUPS } from "./event-rows.js";
 
 /**
  * @param {{run: import("./run.js").Run, summary: import("./run.js").Summary | null, step: string, type: string, at: number | null,
- *   isNewestFirst: boolean, onEvent: (id: number) => void, onSelect: (path: string) => void}} props
+ *   isNewestFirst: boolean, onEvent: (id: number, path: string) => void, onSelect: (path: string) => void}} props
  */
 export function EventPane({ run, summary, step, type, at, isNewestFirst, onEvent, onSelect }) {
   const [search, setSearch] = useState("");
@@ -41,5 +41,5 @@ export function EventPane({ run, summary, step, type, at, isNewestFirst, onEvent
       isNewestFirst=${isNewestFirst} onOrder=${() => setQuery({ order: isNewestFirst ? null : "desc" })} />
     <${Problem} error=${source.error} />
     <${EventList} key=${`${step} ${type} ${isNewestFirst}`} source=${source} search=${search} selected=${at} startAtEnd=${!isNewestFirst && source instanceof AllEvents}
-      onSelect=${(/** @type {any} */ row) => onEvent(row.id)} onOpen=${(/** @type {any} */ row) => row.path && onSelect(row.path)} />`;
+      onSelect=${(/** @type {any} */ row) => onEvent(row.id, row.path)} onOpen=${(/** @type {any} */ row) => row.path && onSelect(row.path)} />`;
 }

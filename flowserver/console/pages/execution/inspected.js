@@ -1,13 +1,15 @@
 /** What the inspector shows: the events of the selected step, read again while it moves. */
-import { useEffect, useState } from "../../vendor/preact.js";
+import { useEffect, useRef, useState } from "../../vendor/preact.js";
 import { api } from "../../store.js";
 import { entriesOf, isMany } from "../../parts/step-story.js";
 
 const EVENTS = 100;
 const FAILURES = 20;
 const READ_AGAIN_MS = 300;
-/** @type {{path: string | null, entries: any, failures: any, hasOlder: boolean, error: any}} */
-const NOTHING = { path: null, entries: null, failures: null, hasOlder: false, error: null };
+/** Who holds a key down passes many events; what is passed is not asked for. */
+const HURRY_MS = 120;
+/** @type {{path: string | null, entries: any, failures: any, event: any, hasOlder: boolean, error: any}} */
+const NOTHING = { path: null, entries: null, failures: null, event: null, hasOlder: false, error: null };
 const FAILED = ["StepFailed", "StepWaitingForRedrive"];
 
 /**
@@ -17,6 +19,7 @@ const FAILED = ["StepFailed", "StepWaitingForRedrive"];
  */
 export function useInspected(run, path, at, { states, graph, execution, until }) {
   const [read, setRead] = useState(NOTHING);
+  const asked = useRef(-Infinity);
   const isLoop = graph && path ? nodeOf(graph, path)?.type === "foreach" : false;
   useEffect(() => {
     if (!path) return;
@@ -28,13 +31,15 @@ export function useInspected(run, path, at, { states, graph, execution, until })
         const found = await eventsOf(run, path, at, isLoop, stop.signal);
         setRead({ path, ...found, error: null });
       } catch (error) {
-        if (!stop.signal.aborted) setRead({ path, entries: null, failures: null, hasOlder: false, error });
+        if (!stop.signal.aborted) setRead({ ...NOTHING, path, error });
       }
     };
     const listen = (/** @type {any[]} */ events) => {
       if (events.some((event) => covers(path, event.stepPath ?? ""))) timer ||= setTimeout(load, READ_AGAIN_MS);
     };
-    void load();
+    const isHurried = performance.now() - asked.current < HURRY_MS;
+    asked.current = performance.now();
+    timer = setTimeout(load, isHurried ? HURRY_MS : 0);
     if (at === null) run.listeners.add(listen);
     return () => {
       stop.abort();
@@ -44,9 +49,9 @@ export function useInspected(run, path, at, { states, graph, execution, until })
   }, [run, path, at, isLoop]);
   if (!path) return null;
   const node = graph ? nodeOf(graph, path) : null;
-  const { entries, failures, hasOlder, error } = read.path === path ? read : NOTHING;
+  const { entries, failures, event, hasOlder, error } = read.path === path ? read : NOTHING;
   const current = at === null ? (execution?.currentSteps?.find((/** @type {any} */ each) => each.path === path) ?? null) : null;
-  return { path, node, current, until, summary: states?.get(node?.path ?? path) ?? null, entries, failures, hasOlder, error };
+  return { path, node, current, until, summary: states?.get(node?.path ?? path) ?? null, entries, failures, event, hasOlder, error };
 }
 
 /**
@@ -60,9 +65,10 @@ async function eventsOf(run, path, at, isLoop, signal) {
     const page = await ask({ ...query, type: FAILED, limit: FAILURES });
     return page.events.map((/** @type {any} */ each) => ({ path: each.stepPath, error: each.detail.error, cause: each.detail.cause, eventId: each.eventId }));
   };
-  if (isMany(path)) return { entries: null, failures: await askFailures({ path }), hasOlder: false };
+  if (isMany(path)) return { entries: null, failures: await askFailures({ path }), event: null, hasOlder: false };
   const [page, failures] = await Promise.all([ask({ path, limit: EVENTS }), isLoop ? askFailures({ step: path.endsWith("]") ? path : `${path}[]` }) : null]);
-  return { entries: entriesOf(page.events.reverse()), failures, hasOlder: page.nextToken !== null };
+  const event = page.events.find((/** @type {any} */ each) => each.eventId === at) ?? null;
+  return { entries: entriesOf(page.events.reverse()), failures, event, hasOlder: page.nextToken !== null };
 }
 
 /** @param {string} path which may stand for many @param {string} other */
