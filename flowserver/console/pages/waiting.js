@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
-import { Empty, Loading, Problem, Time } from "../parts/basics.js";
+import { Copy, Empty, Loading, Problem, Time } from "../parts/basics.js";
 import { JsonTree } from "../parts/json-tree.js";
 import { ReportForm } from "../parts/report-form.js";
 import { Facts, Side, Split } from "../parts/side.js";
@@ -127,8 +127,9 @@ function FlowFilter({ flow }) {
  */
 function Task({ task, isGone, mode, onMode, onReport, onClose, focusRef }) {
   const place = path`/executions/${task.flowName}/${task.executionName}`;
+  const command = `flowserver tasks succeed ${task.taskToken} --output '{"approved": true}'`;
   const { data, error } = useQuery(path`v1/flows/${task.flowName}/executions/${task.executionName}`);
-  return html`<${Side} title=${html`<span ref=${focusRef} tabindex="-1" class="mono">${task.executionName}</span>`} label=${`Task ${task.stepName} of ${task.flowName}/${task.executionName}`} onClose=${onClose}>
+  return html`<${Side} title=${html`<span ref=${focusRef} tabindex="-1" class="mono">${task.executionName}</span>`} label=${`Task ${task.stepName} of ${task.flowName}/${task.executionName}`} onClose=${onClose} actions=${html`<${Copy} text=${command} label="Copy as command" />`}>
     <${Facts} facts=${[
       ["Flow", html`<${Link} to=${path`/flows/${task.flowName}`}>${task.flowName}<//>`],
       ["Execution", html`<${Link} to=${place} query=${{ step: task.stepName }} class="mono">${task.executionName}<//>`],
