@@ -2,7 +2,7 @@
 import { html, signal, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
 import { stylesheetsReady } from "./css.js";
 import { useKeys } from "./keys.js";
-import { Problem } from "./parts/basics.js";
+import { Loading, Problem } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
 import { PLACES } from "./places.js";
 import { Link, go, path, route } from "./routes.js";
@@ -111,7 +111,7 @@ function Page() {
     first.current = false;
   }, [key]);
   if (!now) return html`<div class="empty"><p>There is no page at this address.</p><p><${Link} to="/">Overview<//></p></div>`;
-  return html`<${Guarded} key=${key}><${Lazy} load=${now.load} params=${now.params} query=${now.query} /><//>`;
+  return html`<${Guarded} key=${key}><${Lazy} load=${now.load} meanwhile=${html`<${Loading} />`} params=${now.params} query=${now.query} /><//>`;
 }
 
 /** @param {import("./routes.js").Route} now */
@@ -140,9 +140,9 @@ async function load(loader) {
 
 /**
  * A component that is loaded when it is first shown, with the style sheets that it brings.
- * @param {{load: () => Promise<{default: any}>, [prop: string]: any}} props
+ * @param {{load: () => Promise<{default: any}>, meanwhile?: any, [prop: string]: any}} props
  */
-function Lazy({ load: loader, ...rest }) {
+function Lazy({ load: loader, meanwhile = null, ...rest }) {
   const [state, setState] = useState({ component: components.get(loader) ?? null, error: /** @type {any} */ (null) });
   useEffect(() => {
     let isShown = true;
@@ -154,7 +154,7 @@ function Lazy({ load: loader, ...rest }) {
   }, [loader]);
   const { component, error } = state;
   if (component) return html`<${component} ...${rest} />`;
-  if (!error) return null;
+  if (!error) return meanwhile;
   // A module that failed to load fails for ever in this document, so only a reload tries again.
   return html`<div class="page"><h1>This page could not be loaded</h1><${Problem} error=${error} onRetry=${() => location.reload()} /></div>`;
 }
