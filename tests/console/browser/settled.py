@@ -4,7 +4,7 @@ from playwright.sync_api import Page
 
 IS_SETTLED = """() => {
   const main = document.querySelector("main");
-  return Boolean(main?.textContent.trim()) && !main.querySelector(".loading, [aria-busy=true]");
+  return Boolean(main?.textContent.trim()) && !main.querySelector(".loading, .event.waiting, [aria-busy=true]");
 }"""
 
 

@@ -11,13 +11,14 @@ import httpx
 from playwright.sync_api import Browser
 
 from tests.console.browser.chromium import running_chromium
+from tests.console.browser.settled import wait_until_settled
 from tests.console.seeded.shop import PAGES, Shop, answer
 from tests.support.function_server import FunctionServer
 from tests.support.server import ServerProcess
 
 WIDTHS = {"wide": {"width": 1440, "height": 900}, "narrow": {"width": 390, "height": 844}}
 SETTLED_MS = 700
-"""How long a page may change without end, such as a clock, before its picture is taken all the same."""
+"""How long a page has for what it draws after its data."""
 
 
 def take(browser: Browser, server_url: str, folder: Path, names: list[str]) -> None:
@@ -30,7 +31,7 @@ def take(browser: Browser, server_url: str, folder: Path, names: list[str]) -> N
             page = context.new_page()
             for name in names:
                 page.goto(PAGES[name])
-                page.get_by_role("main").wait_for()
+                wait_until_settled(page)
                 page.wait_for_timeout(SETTLED_MS)
                 page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
                 overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -38,7 +38,7 @@ PAGES: Final = {
     "flow": "/flows/order",
     "editor": "/flows/order/edit",
     "editor-new": "/flows/new",
-    "compare": "/compare?a=order/o-8f0c2a&b=order/o-9a4d17",
+    "compare": "/compare?left=order/o-8f0c2a&right=order/o-9a4d17",
     "waiting": "/waiting",
     "schedules": "/schedules",
     "functions": "/functions",
