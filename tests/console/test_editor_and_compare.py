@@ -155,6 +155,7 @@ def test_what_was_saved_elsewhere_is_not_overwritten_and_a_reader_cannot_save(
     expect(page.get_by_text("Unsaved changes")).to_be_visible()
     put_flow(rest, unique, PASS + "# theirs")
     page.keyboard.press("Control+s")
+    page.keyboard.press("Control+s")
     dialog = page.get_by_role("dialog", name="This flow was saved meanwhile")
     expect(dialog).to_contain_text("theirs")
     expect(dialog).to_contain_text("1 change")
@@ -169,6 +170,12 @@ def test_what_was_saved_elsewhere_is_not_overwritten_and_a_reader_cannot_save(
     dialog.get_by_role("button", name="Replace theirs with mine").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert definition_of(rest, unique) == PASS + "# mine"
+    editor_of(page).click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" too")
+    put_flow(rest, unique, PASS + "# mine too")  # as if the answer to a save was lost
+    page.keyboard.press("Control+s")
+    expect(page.get_by_text("Unsaved changes")).to_be_hidden()
 
     page.route("**/v1/permissions", lambda route: route.fulfill(json={"key": "reader", "open": False, "may": []}))
     page.reload()

@@ -2,7 +2,7 @@
 import { stylesheet } from "../css.js";
 import { Empty, Loading } from "../parts/basics.js";
 import { Icon } from "../parts/icons.js";
-import { setQuery } from "../routes.js";
+import { Link, setQuery } from "../routes.js";
 import { useGraph, useQuery } from "../store.js";
 import { useKeys } from "../keys.js";
 import { html, useMemo } from "../vendor/preact.js";
@@ -26,7 +26,7 @@ export default function Compare({ query }) {
   useKeys("Compare", [{ keys: "s", label: "Swap the runs", run: () => (a && b ? swap() : false) }]);
   if (!a) {
     return html`<div class="page"><h1 class="hidden">Compare</h1>
-      <${Empty}>Open an execution and press Compare. The URL names both runs: <code>/compare?left=flow/run&right=flow/run</code><//></div>`;
+      <${Empty}>Open <${Link} to="/executions">an execution<//> and press Compare, then choose the second one.<//></div>`;
   }
   const to = (/** @type {"left" | "right"} */ side, /** @type {string} */ flow) => (/** @type {string} */ name) => setQuery({ [side]: `${flow}/${name}`, step: null });
   return html`<div class="page compare">

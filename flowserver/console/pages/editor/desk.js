@@ -2,7 +2,7 @@
 import { Link, path } from "../../routes.js";
 import { may } from "../../store.js";
 import { html, useState } from "../../vendor/preact.js";
-import { Conflict, isConflict, Publish, publish, saveFlow } from "./saving.js";
+import { Conflict, inBrief, isConflict, loadFlow, Publish, publish, saveFlow, useOneAtATime } from "./saving.js";
 import { StartRun } from "./starting.js";
 import { Workbench } from "./workbench.js";
 
@@ -27,22 +27,24 @@ export function Desk({ flow, saved, onSaved }) {
     setNotice("Saved.");
     return now;
   };
-  const save = async () => {
+  const save = useOneAtATime(async () => {
     setError(null);
     try {
       await saveOver(saved);
     } catch (failure) {
-      if (isConflict(failure)) setOpen("conflict");
-      else setError(failure);
+      if (!isConflict(failure)) return setError(failure);
+      const now = await loadFlow(flow).catch(() => null);
+      if (now?.text === text) onSaved(now); // what is saved is this text: an answer was lost
+      else setOpen("conflict");
     }
-  };
+  });
   const publishText = async (/** @type {string} */ description) => {
     try {
       const { etag } = await saveOver(saved);
       const version = await publish(flow, description, etag);
       setNotice(html`Saved; it is <${Link} to=${path`/flows/${flow}`}>version ${version}<//> now.`);
     } catch (failure) {
-      if (!isConflict(failure)) throw failure;
+      if (!isConflict(failure)) throw inBrief(failure);
       setTimeout(() => setOpen("conflict")); // once the dialog that is open has closed itself
     }
   };

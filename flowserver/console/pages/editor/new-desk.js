@@ -3,7 +3,7 @@ import { Confirm } from "../../parts/basics.js";
 import { go, path } from "../../routes.js";
 import { may } from "../../store.js";
 import { html, useEffect, useState } from "../../vendor/preact.js";
-import { createFlow } from "./saving.js";
+import { createFlow, useOneAtATime } from "./saving.js";
 import { TEMPLATES } from "./templates.js";
 import { Workbench } from "./workbench.js";
 
@@ -22,7 +22,7 @@ export function NewDesk() {
     if (created) go(path`/flows/${created}/edit`, {}, { replace: true });
   }, [created]);
 
-  const create = async () => {
+  const create = useOneAtATime(async () => {
     setError(null);
     try {
       if (!NAME.test(name)) {
@@ -34,7 +34,7 @@ export function NewDesk() {
     } catch (failure) {
       setError(failure);
     }
-  };
+  });
   const begin = (/** @type {import("./templates.js").Template} */ chosen) => {
     setTemplate(chosen);
     setText(chosen.text);

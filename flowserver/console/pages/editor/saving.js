@@ -1,9 +1,10 @@
 /** Saving a definition, and the dialogs around it: what another has saved meanwhile, and publishing a version. */
 import { Confirm, Dialog, Loading, Problem } from "../../parts/basics.js";
 import { Diff } from "../../parts/diff.js";
+import { countOf } from "../../parts/problems.js";
 import { path } from "../../routes.js";
 import { ApiError, api, apiResponse } from "../../store.js";
-import { html, useEffect, useState } from "../../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 
 /** @typedef {{text: string, etag: string}} Saved  a flow's definition on the server, and the flow's entity tag */
 
@@ -31,6 +32,25 @@ export const createFlow = (flow, text) => api("v1/flows", { method: "POST", body
 
 /** @param {any} error */
 export const isConflict = (error) => error instanceof ApiError && error.status === 412;
+
+/** A refusal for what is listed below the text already is one sentence. @param {any} error */
+export function inBrief(error) {
+  const count = countOf(error?.problem?.diagnostics ?? []);
+  return count ? new Error(`Not saved: the definition has ${count}, listed below the text.`) : error;
+}
+
+/**
+ * The same action, but while it runs another call does nothing: a key that repeats saves once.
+ * @param {() => Promise<void>} act @returns {() => Promise<void>}
+ */
+export function useOneAtATime(act) {
+  const isBusy = useRef(false);
+  return async () => {
+    if (isBusy.current) return;
+    isBusy.current = true;
+    await act().finally(() => (isBusy.current = false));
+  };
+}
 
 /**
  * Another has saved the flow since it was opened here: shows both texts, and lets you choose.

@@ -7,6 +7,7 @@ import { html, useCallback, useEffect, useMemo, useRef, useState } from "../../v
 import { Beside, stepAt } from "./beside.js";
 import { useCheck, useKnowledge } from "./checking.js";
 import { UnsavedGuard } from "./leaving.js";
+import { inBrief } from "./saving.js";
 
 /** @typedef {import("../../parts/editor.js").Finding} Finding */
 
@@ -52,12 +53,6 @@ export function Workbench({ text, onText, onSave, isUnsaved, error, title, actio
     <${UnsavedGuard} isUnsaved=${isUnsaved} />
     ${children}
   </div>`;
-}
-
-/** A refusal for what is listed below the text already is one sentence. @param {any} error */
-function inBrief(error) {
-  const count = countOf(error?.problem?.diagnostics ?? []);
-  return count ? new Error(`Not saved: the definition has ${count}, listed below the text.`) : error;
 }
 
 /** Ctrl-S (on a Mac: Cmd-S) saves wherever the focus is. @param {() => void} onSave */

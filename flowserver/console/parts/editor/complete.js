@@ -24,6 +24,7 @@ const MAPPING_LISTS = new Set(["inputMappings", "outputMappings", "errorMappings
  */
 export function completionsAt(text, offset, language, resources) {
   if (COMMENT.test(text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset))) return null;
+  if (text.trimStart().startsWith("{")) return null; // a definition in JSON
   const place = placeAt(text, offset);
   const kinds = kindsOf(place.levels, language);
   const kind = kinds[kinds.length - 1];
