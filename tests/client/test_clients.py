@@ -121,6 +121,26 @@ def test_a_definition_is_drawn(client):
     assert [(edge["from"], edge["to"]) for edge in drawn.edges] == [(0, None)]
 
 
+def test_steps_and_iterations_as_they_are_and_were(client):
+    loop = "iterationMapping: {collection: $.list, item: it}, steps: [{type: pass, name: label}]"
+    client.put_flow("loop", f"version: v1\ntype: flow\nsteps: [{{type: foreach, name: pack, {loop}}}]")
+    client.start("loop", {"list": [1, 2, 3]}, name="one")
+    client.wait("loop", "one", timeout_seconds=60)
+    pack, label = client.steps("loop", "one")
+    assert (pack.iterations.done, label.entered, label.last_attempts) == (3, 3, [])
+    assert [step.status for step in client.steps("loop", "one", at=2)] == ["Running"]
+    first, *others = client.iterations("loop", "one", "pack", status="Succeeded")
+    assert (first.path, first.status, first.step, first.error, len(others)) == (
+        "pack[0]",
+        "Succeeded",
+        "label",
+        None,
+        2,
+    )
+    (running,) = client.iterations("loop", "one", "pack", at=4)
+    assert (running.index, running.status) == (0, "Running")
+
+
 async def test_the_same_without_blocking(server):
     async with AsyncClient(server.url) as client:
         await client.put_flow("later", GREET)
