@@ -34,7 +34,7 @@ from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events_page
 from flowserver.store.executions.listing_of_all_flows import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
 from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed, list_executions
-from flowserver.store.executions.lookups import find_id
+from flowserver.store.executions.lookups import find_id_by_names
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.shown_executions import ExecutionRow, find_execution
 from flowserver.store.integrity.violations import unpark_execution
@@ -296,9 +296,9 @@ def require_execution(connection: Connection, flow_name: str, name: str) -> Exec
 
 def require_id(connection: Connection, flow_name: str, name: str) -> str:
     """The id of an execution; raises FlowNotExists, ExecutionNotExists."""
-    flow = require_flow(connection, flow_name)
-    execution_id = find_id(connection, flow.flow_id, name)
+    execution_id = find_id_by_names(connection, flow_name, name)
     if execution_id is None:
+        require_flow(connection, flow_name)
         raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
     return execution_id
 

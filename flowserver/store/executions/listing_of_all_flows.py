@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, func, or_, select
+from sqlalchemy import Connection, Select, bindparam, func, or_, select
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing_of_flow import Condition, ExecutionFilter, qualified
 from flowserver.store.executions.shown_executions import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, RUNNING, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
-from flowserver.store.sql.bounded_pages import ROWS_AT_ONCE, bytes_of
+from flowserver.store.sql.bounded_pages import bytes_of
+from flowserver.store.sql.list_parameter import among, texts
+from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import rows_with_texts
 
 SCANNED_MAX = 5_000
@@ -27,6 +29,9 @@ SCANNED_MAX = 5_000
 
 FEW_MAX = 2_000
 """Running or parked executions that are all read for a page: a scan by the start would pass over the ended ones."""
+
+HEADERS_AT_ONCE = 50
+"""Executions read at a time: without documents each has 20 KiB of text at most."""
 
 UNSUCCESSFUL_STATUSES = (Status.FAILED, Status.STOPPED, Status.TIMED_OUT)
 
@@ -169,13 +174,12 @@ def _ordered(wanted: ExecutionFilter, after: AllCursor | None, end: AllCursor | 
 
 def _page(connection: Connection, found: Sequence[AllCursor], following: AllCursor | None, bytes_max: int) -> AllListed:
     """The executions that were found, as far as they fit into the page."""
-    query = readable(documents=False).join(flows, flows.c.flow_id == header.flow_id).where(flows.c.deleted_at.is_(None))
     page: list[ExecutionRow] = []
     before: AllCursor | None = None
-    for start in range(0, len(found), ROWS_AT_ONCE):
-        some = found[start : start + ROWS_AT_ONCE]
-        ids = [each.execution_id for each in some]
-        rows = {row.execution_id: row for row in connection.execute(query.where(header.execution_id.in_(ids)))}
+    for start in range(0, len(found), HEADERS_AT_ONCE):
+        some = found[start : start + HEADERS_AT_ONCE]
+        ids = texts(connection, [each.execution_id for each in some])
+        rows = {row.execution_id: row for row in fetch_rows(connection, _HEADERS, {"ids": ids})}
         for each in some:
             row = rows.get(each.execution_id)
             if row is not None:
@@ -185,3 +189,10 @@ def _page(connection: Connection, found: Sequence[AllCursor], following: AllCurs
                 page.append(as_shown(row._asdict()))
             before = each
     return AllListed(page, following)
+
+
+_HEADERS = (
+    readable(documents=False)
+    .join(flows, flows.c.flow_id == header.flow_id)
+    .where(flows.c.deleted_at.is_(None), among(header.execution_id, bindparam("ids")))
+)

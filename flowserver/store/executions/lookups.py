@@ -4,7 +4,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from flowserver.machine.state import Status
 from flowserver.store.executions.loading import likely_status
-from flowserver.store.schema.tables import PARKED, RUNNING, WAITING_FOR_REDRIVE, executions
+from flowserver.store.schema.tables import PARKED, RUNNING, WAITING_FOR_REDRIVE, executions, flows
 from flowserver.store.sql.list_parameter import among, among_pairs, pairs, texts
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import legible
@@ -15,6 +15,20 @@ def find_id(connection: Connection, flow_id: str, name: str) -> str | None:
     query = select(executions.c.execution_id).where(executions.c.flow_id == flow_id, executions.c.name == name)
     found: str | None = legible(connection.execute(query).scalar_one_or_none())
     return found
+
+
+def find_id_by_names(connection: Connection, flow_name: str, name: str) -> str | None:
+    """The id of the execution of that name of the live flow of that name."""
+    rows = fetch_rows(connection, _FIND_ID, {"b_flow": flow_name, "b_name": name})
+    found: str | None = legible(rows[0].execution_id) if rows else None
+    return found
+
+
+_FIND_ID = (
+    select(executions.c.execution_id)
+    .join(flows, flows.c.flow_id == executions.c.flow_id)
+    .where(flows.c.name == bindparam("b_flow"), flows.c.deleted_at.is_(None), executions.c.name == bindparam("b_name"))
+)
 
 
 def definition_of(connection: Connection, execution_id: str) -> str | None:
