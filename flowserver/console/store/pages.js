@@ -11,7 +11,7 @@ import { session } from "./session.js";
  */
 
 /** Pages without a match that are read in a row before the list asks whether to go on: each costs the server a scan. */
-const EMPTY_PAGES_MAX = 8;
+const EMPTY_PAGES_MAX = 4;
 /** Rows that a check for new ones reads at least. */
 const CHECKED_MIN = 5;
 
