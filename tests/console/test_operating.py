@@ -130,6 +130,10 @@ def test_several_are_approved_in_a_row_by_keyboard(
     assert answer_of(rest, unique, 2)["output"]["answer"] == {"limit": 9007199254740993}
     page.keyboard.press("Escape")
     expect(side).to_have_count(0)
+    page.goto(f"/waiting?flow={unique}&execution={unique}-3")
+    side.get_by_role("button", name="Approve and go on").click()
+    assert answer_of(rest, unique, 3)["output"]["answer"] == {"approved": True}
+    expect(page.get_by_text("Nothing waits for people.")).to_be_visible()
 
 
 def test_functions_are_registered_and_show_how_they_fare(

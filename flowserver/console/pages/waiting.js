@@ -27,10 +27,11 @@ const COLUMNS = [
 
 /** @param {import("../routes.js").PageProps} props */
 export default function Waiting({ query }) {
-  const list = usePages("v1/tasks", { flow: query.flow, limit: 100 }, "tasks");
-  const latest = useQuery("v1/tasks", { flow: query.flow, limit: FIRST }, { everySeconds: EVERY_SECONDS });
+  const wanted = { flow: query.flow, execution: query.flow && query.execution };
+  const list = usePages("v1/tasks", { ...wanted, limit: FIRST }, "tasks");
+  const latest = useQuery("v1/tasks", { ...wanted, limit: FIRST }, { everySeconds: EVERY_SECONDS });
   const [settled, setSettled] = useState(/** @type {Map<string, string>} */ (new Map()));
-  const tasks = list.rows.filter((task) => !settled.has(keyOf(task)) && (!query.execution || task.executionName === query.execution));
+  const tasks = list.rows.filter((task) => !settled.has(keyOf(task)));
   const chosen = tasks.find((task) => query.task ? keyOf(task) === query.task : false) ?? (query.execution ? tasks[0] : undefined);
   const { fresh, isGone } = compare(list, latest.data, settled);
   const [mode, setMode] = useState(/** @type {import("../parts/report-form.js").Mode} */ ("approve"));
