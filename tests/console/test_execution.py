@@ -209,3 +209,26 @@ def test_what_users_wrote_is_text(page: Page, rest: httpx.Client, unique: str) -
     tree.get_by_role("treeitem", name="emoji").press("p")
     expect(page.get_by_text("Copied $input.emoji")).to_be_visible()
     assert page.evaluate("document.querySelectorAll('aside :is(i, b), main :is(img, script)').length") == 0
+
+
+JSON_ROUND_TRIPS = """async (given) => {
+  const url = new URL("console/exact-json.js", document.baseURI).href;
+  const { parseJson, stringifyJson } = await import(url);
+  const read = () => given.map((text) => stringifyJson(parseJson(text)));
+  const native = JSON.parse;
+  const withSource = read();
+  JSON.parse = (text, reviver) => native(text, reviver && ((key, value) => reviver(key, value)));
+  const without = read();
+  JSON.parse = native;
+  return [withSource, without];
+}"""
+
+
+def test_integers_keep_their_digits_in_browsers_that_hide_the_source_of_numbers(page: Page) -> None:
+    given = [
+        f'{{"a":{LARGE},"b":[-{LARGE},1.5,9007199254740991]}}',
+        f'["{LARGE}","\\\\\\"{LARGE}",{LARGE}]',
+        '"int-0.5:12345678901234567890"',
+    ]
+    page.goto("/flows")
+    assert page.evaluate(JSON_ROUND_TRIPS, given) == [given, given]

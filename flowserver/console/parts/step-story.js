@@ -127,6 +127,11 @@ function leave(on, event, status) {
   on.endedAt ??= event.time;
   if (event.detail.cancelled) on.status = "Cancelled";
   else if (on.status === "Running") on.status = status ?? "Cancelled";
+  for (const attempt of on.attempts) {
+    if (attempt.endedAt !== null) continue;
+    attempt.status = "Cancelled";
+    attempt.endedAt = event.time;
+  }
 }
 
 /** @param {string} path such as `pack[].label` or `pack[17].label` @returns {boolean} whether it stands for many */
