@@ -43,6 +43,8 @@ const PAD = 12;
 const DOT = 12;
 const LABEL_HEIGHT = 18;
 const LABEL_CHARACTERS = 28;
+/** Ways that skip more steps than this run beside the list, so that its main line stays straight and soon laid out. */
+const SKIPPED_MAX = 6;
 
 /** @type {WeakMap<DefinitionGraph, Map<string, Block>>} */
 const known = new WeakMap();
@@ -149,8 +151,10 @@ class Layout {
     const place = /** @type {number} */ (places.get(id));
     /** @param {string} from @param {GraphEdge} edge @param {GraphEdge[]} [more] */
     const add = (from, edge, more) => {
-      const back = edge.to !== null && /** @type {number} */ (places.get(edge.to)) <= place;
-      links.push({ ...link(from, edge.to === null ? "exit" : `n${edge.to}`, edge, more), back, aside: back || edge.kind === "catch" });
+      const target = edge.to === null ? places.size : /** @type {number} */ (places.get(edge.to));
+      const back = target <= place;
+      const aside = back || edge.kind === "catch" || target - place > SKIPPED_MAX;
+      links.push({ ...link(from, edge.to === null ? "exit" : `n${edge.to}`, edge, more), back, aside });
     };
     if (node.type !== "choice") {
       for (const edge of edges) {
@@ -181,7 +185,7 @@ class Layout {
 }
 
 /**
- * Options that lead to the same step at once are together; those that lead back come last.
+ * Options that lead to the same step at once are together; those that run aside come last.
  * @param {GraphEdge[]} options @param {(edge: GraphEdge) => GraphList | undefined} ownOf
  * @param {number} place of the choice @param {Map<number, number>} places @returns {GraphEdge[][]}
  */
@@ -192,8 +196,11 @@ function together(options, ownOf, place, places) {
     const key = ownOf(edge) ? `own ${edge.index}` : `to ${edge.to}`;
     ways.set(key, [...(ways.get(key) ?? []), edge]);
   }
-  const isBack = (/** @type {GraphEdge[]} */ [edge]) => edge.to !== null && (places.get(edge.to) ?? Infinity) <= place;
-  return [...ways.values()].toSorted((a, b) => Number(isBack(a)) - Number(isBack(b)));
+  const isAside = (/** @type {GraphEdge[]} */ [edge]) => {
+    const skipped = ownOf(edge) ? 1 : (places.get(edge.to ?? -1) ?? places.size) - place;
+    return skipped <= 0 || skipped > SKIPPED_MAX;
+  };
+  return [...ways.values()].toSorted((a, b) => Number(isAside(a)) - Number(isAside(b)));
 }
 
 /** @param {Partial<Item> & {w: number, h: number}} values @returns {Item} */
@@ -235,7 +242,7 @@ function connect(items, links, first) {
     entered.add(each.to);
   }
   let before = first;
-  for (const name of [...items.keys()].filter((each) => each.startsWith("n"))) {
+  for (const name of [...items.keys()].filter((each) => each.startsWith("n") || each === "exit")) {
     if (name !== first && !entered.has(name)) links.push({ ...link(before, name, null), hidden: true });
     before = name;
   }

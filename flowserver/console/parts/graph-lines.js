@@ -77,11 +77,11 @@ function route(link, items) {
   return { link, stops: [{ rank: from.rank, x: outlet(from) }, ...link.via, { rank: to.rank, x: inlet(to) }], lane: null };
 }
 
-/** Choose sides and lanes for the lines that run aside; catches to one step share a lane. @param {Route[]} routes @param {number} left @param {number} right */
+/** Choose sides and lanes for the lines that run aside; those that lead on to one step share a lane. @param {Route[]} routes @param {number} left @param {number} right */
 function setLanes(routes, left, right) {
   const aside = routes.filter((each) => each.link.aside);
   const span = (/** @type {Route} */ each) => Math.abs(each.stops[0].rank - each.stops[1].rank);
-  const groupOf = (/** @type {Route} */ each) => (each.link.edge?.kind === "catch" ? `catch ${each.link.to}` : "");
+  const groupOf = (/** @type {Route} */ each) => (each.link.back ? "" : `${each.link.edge?.kind === "catch" ? "catch" : "to"} ${each.link.to}`);
   /** @type {Record<string, {low: number, high: number, group: string}[][]>} */
   const taken = { "-1": [], 1: [] };
   for (const each of aside.sort((a, b) => span(a) - span(b))) {
