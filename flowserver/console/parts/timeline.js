@@ -61,7 +61,9 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
   const isFound = useRef(selected === null);
   useEffect(() => {
     if (isFound.current || selected === null) return;
-    const index = rows.findLastIndex((row) => isOf(row, selected) || (opened.size === 0 && row.path === chosen));
+    const inside = [...opened.keys()].filter((path) => path.endsWith("]") && selected.startsWith(path));
+    const wanted = inside.sort((a, b) => b.length - a.length)[0] ?? chosen;
+    const index = rows.findIndex((row) => row.kind !== "pager" && row.path === wanted);
     if (index < 0) return;
     isFound.current = true;
     list.show(index, "center");
