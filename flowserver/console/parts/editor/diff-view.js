@@ -5,7 +5,7 @@ import { reading } from "./view.js";
 /** @typedef {{left: string, right: string, leftTitle: string, rightTitle: string, language: "yaml" | "json" | "text"}} Texts */
 
 /** Beyond these an exact difference takes too long: what follows is then marked as one change. */
-const EXACTNESS = { scanLimit: 2_000, timeout: 400 };
+const EXACTNESS = { scanLimit: 500, timeout: 150 };
 const COLLAPSED = { margin: 3, minSize: 8 };
 
 /**
