@@ -139,8 +139,8 @@ def has_event(connection: Connection, execution_id: str, event: Event) -> bool:
 
 def time_of(connection: Connection, execution_id: str, event_id: int) -> int | None:
     """When the event was recorded, in ms; None if the history has no such event."""
-    time = connection.execute(_TIME, {"b_id": execution_id, "b_event": event_id}).scalar()
-    return time if isinstance(time, int) else None
+    rows = fetch_rows(connection, _TIME, {"b_id": execution_id, "b_event": event_id})
+    return rows[0].time if rows and isinstance(rows[0].time, int) else None
 
 
 def _identity(event: Event) -> tuple[int, int, str, str, int]:
@@ -290,5 +290,6 @@ _TIME = (
     select(histories.c.time)
     .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_event"))
     .order_by(histories.c.last_event_id)
-    .limit(1)
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))
 )

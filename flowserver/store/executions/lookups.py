@@ -33,9 +33,12 @@ _FIND_ID = (
 
 def definition_of(connection: Connection, execution_id: str) -> str | None:
     """The id of the definition that the execution runs; None if there is no such execution."""
-    query = select(executions.c.definition_id).where(executions.c.execution_id == execution_id)
-    found: str | None = connection.execute(query).scalar_one_or_none()
+    rows = fetch_rows(connection, _FIND_DEFINITION, {"b_id": execution_id})
+    found: str | None = rows[0].definition_id if rows else None
     return found
+
+
+_FIND_DEFINITION = select(executions.c.definition_id).where(executions.c.execution_id == bindparam("b_id"))
 
 
 def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
