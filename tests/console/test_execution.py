@@ -128,11 +128,18 @@ def test_a_failure_is_read_to_its_cause_by_keyboard_and_redriven_with_another_in
     assert {"item": {"sku": LARGE}} in [call.event for call in functions.calls]
 
 
-def test_a_run_is_followed_a_task_reported_and_its_past_looked_at(
+def test_a_run_is_stopped_redriven_followed_and_reported_and_its_past_looked_at(
     page: Page, rest: httpx.Client, functions: FunctionServer, unique: str
 ) -> None:
     start(rest, unique, ASK, {}, wait=0)
     page.goto(f"/executions/{unique}/run?step=approve")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_label("Error").fill("Cancelled")
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped").first).to_be_visible()
+    page.get_by_role("button", name="Redrive").click()
+    page.get_by_role("dialog").get_by_text("1 step runs again").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
     graph = page.get_by_role("group", name="Steps of the flow")
     inspector = page.get_by_role("complementary", name="Step approve")
     expect(inspector.get_by_text("Waiting for a report")).to_be_visible()
@@ -150,16 +157,16 @@ def test_a_run_is_followed_a_task_reported_and_its_past_looked_at(
     assert rest.get(f"/v1/flows/{unique}/executions/run?wait=60").json()["output"]["approval"]["number"] == LARGE
 
     events = page.get_by_role("listbox", name="Events")
-    events.get_by_role("option").filter(has_text="TaskSubmitted").click()
+    events.get_by_role("option").filter(has_text="TaskSubmitted").last.click()
     expect(page.get_by_text("Paused by you")).to_be_visible()
     expect(inspector.get_by_text("Submitted").first).to_be_visible()
-    inspector.get_by_text("Event 10 TaskSubmitted").click()
-    expect(inspector.get_by_role("tree", name="Event 10")).to_contain_text("requestId")
+    inspector.get_by_text("Event 17 TaskSubmitted").click()
+    expect(inspector.get_by_role("tree", name="Event 17")).to_contain_text("requestId")
     expect(inspector.get_by_role("button", name="Report success")).to_have_count(0)
     expect(graph.get_by_role("button", name="done, Not reached")).to_be_visible()
     events.press("Home")
     events.press("k")
-    expect(page).to_have_url(f"{page.url.split('?')[0]}?step=approve&event=9")
+    expect(page).to_have_url(f"{page.url.split('?')[0]}?step=approve&event=16")
     page.keyboard.press("l")
     expect(page.get_by_text("Paused by you")).to_have_count(0)
     expect(inspector.get_by_text("Succeeded").first).to_be_visible()

@@ -37,7 +37,7 @@ export default function ExecutionPage({ params, query }) {
   const { summary, isBehind } = useSummary(run, at);
   const graph = useGraph(execution?.definition ?? null);
   const states = useMemo(() => summary && new Map(summary.steps.map((each) => [each.path, each])), [summary]);
-  const inspected = useInspected(run, step, at, { states, graph: graph.data, execution, until: at === null ? null : (summary?.lastEventTime ?? null) });
+  const inspected = useInspected(run, step, at, { states, graph: graph.data, execution, until: (at === null ? execution?.stoppedTime : summary?.lastEventTime) ?? null });
   const isWide = useMedia(WIDE);
   const [mark, setMark] = useState(/** @type {[number, number] | null} */ (null));
   const lastPlace = useRef(/** @type {Element | null} */ (null));

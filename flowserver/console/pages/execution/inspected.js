@@ -51,7 +51,7 @@ export function useInspected(run, path, at, { states, graph, execution, until })
   const node = graph ? nodeOf(graph, path) : null;
   const { entries, failures, event, hasOlder, error } = read.path === path ? read : NOTHING;
   const current = at === null ? (execution?.currentSteps?.find((/** @type {any} */ each) => each.path === path) ?? null) : null;
-  return { path, node, current, until, summary: states?.get(node?.path ?? path) ?? null, entries, failures, event, hasOlder, error };
+  return { path, node, current, until, summary: states?.get(node?.path ?? path) ?? null, entries: at === null && until ? closed(entries, until) : entries, failures, event, hasOlder, error };
 }
 
 /**
@@ -69,6 +69,14 @@ async function eventsOf(run, path, at, isLoop, signal) {
   const [page, failures] = await Promise.all([ask({ path, limit: EVENTS }), isLoop ? askFailures({ step: path.endsWith("]") ? path : `${path}[]` }) : null]);
   const event = page.events.find((/** @type {any} */ each) => each.eventId === at) ?? null;
   return { entries: entriesOf(page.events.reverse()), failures, event, hasOlder: page.nextToken !== null };
+}
+
+/**
+ * Entries of an execution that has ended: what was under way has no event of its end.
+ * @param {import("../../parts/step-story.js").Entry[] | null} entries @param {string} stoppedAt
+ */
+function closed(entries, stoppedAt) {
+  return entries?.map((each) => (each.status === "Running" ? { ...each, status: "Aborted", endedAt: stoppedAt } : each)) ?? null;
 }
 
 /** @param {string} path which may stand for many @param {string} other */

@@ -10,7 +10,7 @@ export function WaitingTask({ run, execution, step }) {
   if (step.current?.status !== "WaitingForToken" || !may("tasks.report")) return null;
   const open = (/** @type {"succeed" | "fail" | null} */ kind) => async () => {
     try {
-      const task = await waitingTask(execution, step);
+      const task = await waitingTask(run, execution, step.path);
       setState({ task, error: task ? null : new Error("This step does not wait any more."), kind: task ? kind : null });
     } catch (error) {
       setState({ task: null, error, kind: null });
@@ -30,9 +30,10 @@ export function WaitingTask({ run, execution, step }) {
   </section>`;
 }
 
-/** @param {any} execution @param {import("../../parts/inspector.js").Inspected} step */
-async function waitingTask(execution, step) {
-  const entered = step.entries?.[step.entries.length - 1]?.eventId;
+/** The task of the last entry of a step; null if it does not wait. @param {import("./run.js").Run} run @param {any} execution @param {string} path */
+async function waitingTask(run, execution, path) {
+  const last = await api(`${run.place}/events`, { query: { path, type: "StepEntered", order: "desc", limit: 1 } });
+  const entered = last.events[0]?.eventId;
   let nextToken = null;
   do {
     const query = { flow: execution.flowName, execution: execution.name, nextToken };
