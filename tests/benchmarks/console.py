@@ -175,15 +175,13 @@ def long_execution(browser: Browser, server: ServerProcess, rest: httpx.Client, 
             pass
         assert shown["status"] == "Succeeded", shown
         took = []
-        for _ in range(repeat):
+        for _ in range(1 + repeat):
             page = _opened(browser, server.url)
             page.goto(f"/executions/{flow}/e", wait_until="commit")
             took.append(page.evaluate(SHOWN))
             page.context.close()
-        report.add(
-            f"{what}: open to interactive (the server has its summary but for the first time)", _times(took), goals[0]
-        )
-        report.add(f"{what}: the first time", f"{took[0]:.0f} ms")
+        report.add(f"{what}: open to interactive", _times(took[1:]), goals[0])
+        report.add(f"{what}: the first time, when the server makes its step summary", f"{took[0]:.0f} ms")
         page = _opened(browser, server.url)
         page.goto(f"/executions/{flow}/e", wait_until="commit")
         page.evaluate(SHOWN)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, expect
 
 from flowserver.api.console import FOLDER
 from tests.console.browser.settled import wait_until_settled
-from tests.console.seeded.shop import PAGES, Shop, answer
+from tests.console.seeded.shop import EMOJI, HOSTILE_TEXT, LARGE_CHARACTERS, PAGES, RIGHT_TO_LEFT, Shop, answer
 from tests.support.function_server import FunctionServer
 from tests.support.server import ServerProcess
 
@@ -76,6 +76,15 @@ def test_what_came_from_users_is_text(page: Page) -> None:
         assert page.locator("main img, main script, main b:text-is('Broken')").count() == 0
     page.goto("/executions/hostile/e")
     expect(page.get_by_text("<b>Broken</b>").first).to_be_visible()
+    page.goto("/executions/hostile/e?tab=input")
+    for text in (HOSTILE_TEXT, RIGHT_TO_LEFT.split()[0], EMOJI.split()[0][0]):
+        expect(page.get_by_text(text).first).to_be_visible()
+    assert "\u202e" not in page.get_by_role("main").inner_text()  # it would turn the text that follows
+    page.goto(PAGES["execution-large"])
+    wait_until_settled(page)
+    expect(page.get_by_role("listbox", name="Events").get_by_text("TaskSucceeded").first).to_be_visible()
+    assert len(page.get_by_role("main").inner_text()) < LARGE_CHARACTERS / 2  # a long text is cut until it is asked for
+    assert "owned" not in page.title()
 
 
 @pytest.mark.usefixtures("rest")

@@ -1,6 +1,9 @@
-"""The console opens at its URLs, directly and behind a proxy that adds a path prefix."""
+"""The console opens at its URLs, directly and behind a proxy that adds a prefix; from a server of two processes."""
+
+from collections.abc import Iterator
 
 import httpx
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.browser.complaints import Complaints
@@ -8,6 +11,14 @@ from tests.console.browser.prefix_proxy import prefix_proxy
 from tests.support.server import ServerProcess
 
 PASS = "version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Its front process serves the console's files."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('shell')}/flowserver.db"
+    with ServerProcess(url, "--processes", "2") as running:
+        yield running
 
 
 def test_the_console_behind_a_proxy_that_adds_a_prefix(
