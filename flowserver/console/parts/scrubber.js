@@ -21,7 +21,8 @@ export function Scrubber({ last, value, time = null, onChange, live = false, isB
   const timer = useRef(0);
   const at = dragged ?? value ?? last;
   useEffect(() => () => clearTimeout(timer.current), []);
-  useEffect(() => setDragged(null), [value]);
+  // A place that was left meanwhile must not pull the slider back.
+  useEffect(() => setDragged((before) => (value === null || before === value ? null : before)), [value]);
 
   const settle = (/** @type {number} */ event) => {
     clearTimeout(timer.current);
