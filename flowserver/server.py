@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import re
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -91,11 +92,11 @@ class Application(Starlette):
         self._frame: dict[str, Any] = {
             "body_bytes_max": limits.request_bytes_max,
             "is_leaving": self._is_leaving,
-            "large_answers": LargeAnswers(limits),
+            "large_answers": LargeAnswers(limits.large_answers_max),
         }
         self.add_middleware(RequestFrame, **self._frame)
         self._files = Console(is_on=settings.console)
-        self._console = RequestFrame(self._files, **self._frame)
+        self._console = RequestFrame(self._files, **self._frame | {"large_answers": LargeAnswers(math.inf)})
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
         self._fc = RequestFrame(
             _Later(self.state, FC_ROUTE),

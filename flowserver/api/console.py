@@ -31,8 +31,9 @@ PAGES: Final = re.compile(
 )
 """Paths of pages. The console itself shows what each is, or that there is no such page."""
 
-ASSETS: Final = re.compile(r"/console/((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[a-z]+)*)\Z")
-"""Paths of assets. They have no part that begins with a dot, so they lead nowhere but into the folder."""
+ASSETS: Final = re.compile(r"/console/(?=.{1,100}\Z)((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[a-z]+)*)\Z")
+"""Paths of assets. They have no part that begins with a dot, so they lead nowhere but into the folder.
+No file system refuses to look for so short a name."""
 
 TYPES: Final = {
     ".css": b"text/css; charset=utf-8",

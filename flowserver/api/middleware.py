@@ -62,8 +62,9 @@ def is_request_id(text: str) -> bool:
 class LargeAnswers:
     """Counts the large answers of a process that are under way: each is in memory until its client has read it."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._left = limits.large_answers_max
+    def __init__(self, places: float) -> None:
+        """`places` is how many there may be; `math.inf` for answers that share one body, which need no places."""
+        self._left = places
 
     def begin(self, *, changed: bool) -> None:
         """Take a place; raises ResourceThrottled if all are taken.
@@ -104,7 +105,7 @@ class RequestFrame:
         self._fault_response = fault_response
         self._body_bytes_max = body_bytes_max
         self.is_leaving = is_leaving
-        self.large_answers = large_answers or LargeAnswers(Limits())
+        self.large_answers = large_answers or LargeAnswers(Limits().large_answers_max)
         self.stalled_seconds = STALLED_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

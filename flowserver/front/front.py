@@ -1,5 +1,6 @@
 """The front: serves RPC and the console's files itself, relays other requests, and makes the calls of functions."""
 
+import math
 from collections.abc import Collection, Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,12 +40,12 @@ class Front:
         self._clock = clock
         self._allowed_hosts = allowed_hosts
         self._is_wide = is_wide
-        self._large_answers = LargeAnswers(limits)
+        self._large_answers = LargeAnswers(limits.large_answers_max)
         self._relay = Relay()
         self._calling = Calling(DeferredInvoker(limits))
         self._rpc: RequestFrame | None = None
         self._files = Console(is_on=has_console)
-        self._console = self._framed(self._files)
+        self._console = self._framed(self._files, LargeAnswers(math.inf))
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -61,7 +62,7 @@ class Front:
         self._relay.link = link
         access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
         route = RpcRoute(act, access, self._clock, self._allowed_hosts)
-        self._rpc = self._framed(route)
+        self._rpc = self._framed(route, self._large_answers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -73,5 +74,5 @@ class Front:
         else:
             await self._relay(scope, receive, send)
 
-    def _framed(self, app: ASGIApp) -> RequestFrame:
-        return RequestFrame(app, self._limits.request_bytes_max, lambda: self.is_leaving, self._large_answers)
+    def _framed(self, app: ASGIApp, large_answers: LargeAnswers) -> RequestFrame:
+        return RequestFrame(app, self._limits.request_bytes_max, lambda: self.is_leaving, large_answers)

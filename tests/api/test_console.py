@@ -91,6 +91,7 @@ async def test_only_reads_get_the_page(client: httpx.AsyncClient) -> None:
         "/console/..%2fsettings.py",
         "/console/%2e%2e/settings.js",
         "/console//main.js",
+        f"/console/{'a' * 300}",
     ],
 )
 async def test_what_is_no_asset_is_not_found(client: httpx.AsyncClient, path: str) -> None:

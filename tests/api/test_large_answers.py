@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -15,11 +14,14 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from flowserver.api.fc import invocations
-from flowserver.api.middleware import PIECE_BYTES, LargeAnswers, RequestFrame
+from flowserver.api.middleware import LARGE_BYTES, PIECE_BYTES, LargeAnswers, RequestFrame
 from flowserver.api.rest import answers
 from flowserver.api.rpc import local_actions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.limits import Limits
+from flowserver.front.front import Front
+from flowserver.server import create_app
+from flowserver.settings import Settings
 from tests.engine.nodes import definition
 from tests.support.clock import ManualClock
 
@@ -59,8 +61,7 @@ class Client:
 
 
 def frame(large_answers_max: int = 9) -> RequestFrame:
-    large = LargeAnswers(replace(Limits(), large_answers_max=large_answers_max))
-    return RequestFrame(answer, 1_000, lambda: False, large)
+    return RequestFrame(answer, 1_000, lambda: False, LargeAnswers(large_answers_max))
 
 
 async def test_a_large_body_is_sent_in_pieces_with_others_in_between() -> None:
@@ -137,6 +138,24 @@ async def test_a_client_that_stops_reading_is_disconnected_and_its_slot_is_free(
     client = Client()
     await served(SCOPE, client.receive, client.send)
     assert client.body == LARGE
+
+
+async def test_files_of_the_console_take_no_places(sqlite_url: str) -> None:
+    """All their readers share one body; a client without a key that reads slowly must not keep others waiting."""
+    limits = Limits()
+    scope = {**SCOPE, "path": "/console/vendor/codemirror.js"}
+    front = Front(limits, ManualClock(), ())
+    for served in (create_app(Settings(database_url=sqlite_url)), front._console):
+        clients = [Client() for _ in range(limits.large_answers_max + 1)]
+        for client in clients:
+            client.is_reading.clear()
+        serving = [asyncio.create_task(served(dict(scope), each.receive, each.send)) for each in clients]
+        await asyncio.gather(*(client.begun.wait() for client in clients))
+        assert [client.status for client in clients] == [200] * len(clients)
+        for client in clients:
+            client.is_reading.set()
+        await asyncio.gather(*serving)
+        assert len(clients[-1].body) > LARGE_BYTES
 
 
 async def test_actions_declare_whether_they_change_data() -> None:

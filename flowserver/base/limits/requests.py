@@ -85,7 +85,8 @@ class RequestLimits:
         32,
         unit="answers",
         reason="answers of more than 256 KiB that one process sends at the same time. Each is in memory until its "
-        "client has read it; the client must read at least 64 KiB a minute",
+        "client has read it; the client must read at least 64 KiB a minute. Files of the console do not "
+        "count: their readers share one body",
         error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
     describe_wait_seconds_max: int = limit(
