@@ -1,7 +1,8 @@
 /** JSON in which integers keep all their digits: those beyond 2^53 are BigInt. */
 
 const LONG_NUMBER = /\d{16}/;
-const LONG_INTEGER = /-?\d{16,}(?![\d.eE])/g;
+const NUMBER = /-?\d[\d.eE+-]*/g;
+const LONG_INTEGER = /^-?\d{16,}$/;
 
 /**
  * The value of a JSON text; integers that a number cannot hold exactly are BigInt. Throws SyntaxError.
@@ -70,7 +71,7 @@ function markLongIntegers(text, mark) {
   for (let at = 0; at < text.length; ) {
     const begin = text.indexOf('"', at);
     const between = begin < 0 ? text.slice(at) : text.slice(at, begin);
-    pieces.push(between.replace(LONG_INTEGER, (digits) => `"${mark}${digits}"`));
+    pieces.push(between.replace(NUMBER, (number) => (LONG_INTEGER.test(number) ? `"${mark}${number}"` : number)));
     if (begin < 0) break;
     at = endOfString(text, begin);
     pieces.push(text.slice(begin, at));

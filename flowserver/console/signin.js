@@ -3,6 +3,9 @@ import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { Problem } from "./parts/basics.js";
 import { signIn } from "./store.js";
 
+/** What a header can carry. */
+const TOKEN = /^[\x21-\x7e]+$/;
+
 /** @param {{reason: string}} props `reason`: what the server said to the token before; "" if there was none */
 export default function SignIn({ reason }) {
   const [state, setState] = useState(/** @type {{busy: boolean, error: any}} */ ({ busy: false, error: null }));
@@ -15,10 +18,12 @@ export default function SignIn({ reason }) {
   }, []);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (!input.current?.value.trim()) return;
+    const given = input.current?.value.trim();
+    if (!given) return;
     setState({ busy: true, error: null });
     try {
-      await signIn(input.current.value);
+      if (!TOKEN.test(given)) throw new Error("This is no bearer token: tokens are ASCII without blanks.");
+      await signIn(given);
     } catch (error) {
       setState({ busy: false, error });
       input.current?.select();

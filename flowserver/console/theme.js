@@ -1,10 +1,11 @@
 /** Dark or light: as the system says, or as its user chose, which this browser remembers. */
+import { ofBrowser } from "./memory.js";
 import { effect, signal } from "./vendor/preact.js";
 
 /** @typedef {"system" | "light" | "dark"} Theme */
 
 const KEY = "flowserver.theme";
-const stored = localStorage.getItem(KEY);
+const stored = ofBrowser.get(KEY);
 
 /** The choice. */
 export const theme = signal(/** @type {Theme} */ (stored === "light" || stored === "dark" ? stored : "system"));
@@ -13,10 +14,10 @@ effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") {
     root.removeAttribute("data-theme");
-    localStorage.removeItem(KEY);
+    ofBrowser.set(KEY, null);
   } else {
     root.setAttribute("data-theme", theme.value);
-    localStorage.setItem(KEY, theme.value);
+    ofBrowser.set(KEY, theme.value);
   }
 });
 

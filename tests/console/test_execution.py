@@ -230,12 +230,19 @@ JSON_ROUND_TRIPS = """async (given) => {
   return [withSource, without];
 }"""
 
+CAUSE_VALUE = """async (cause) => {
+  const { causeValue } = await import(new URL("console/parts/json-values.js", document.baseURI).href);
+  return String(causeValue(cause).order);
+}"""
+
 
 def test_integers_keep_their_digits_in_browsers_that_hide_the_source_of_numbers(page: Page) -> None:
     given = [
         f'{{"a":{LARGE},"b":[-{LARGE},1.5,9007199254740991]}}',
         f'["{LARGE}","\\\\\\"{LARGE}",{LARGE}]',
         '"int-0.5:12345678901234567890"',
+        f"[0.30000000000000004,-0.12345678901234568,1e-7,1.2345678901234567e+30,-{LARGE}]",
     ]
     page.goto("/flows")
     assert page.evaluate(JSON_ROUND_TRIPS, given) == [given, given]
+    assert page.evaluate(CAUSE_VALUE, f'{{"order":{LARGE}}}') == str(LARGE)

@@ -49,6 +49,14 @@ def test_unknown_addresses_say_so(page: Page) -> None:
     expect(page.get_by_text("There is no page at this address.")).to_be_visible()
 
 
+def test_a_browser_may_forbid_what_pages_remember(page: Page) -> None:
+    for storage in ("localStorage", "sessionStorage"):
+        page.add_init_script(f"Object.defineProperty(window, '{storage}', {{get() {{ throw new Error('no') }}}})")
+    page.goto("/executions")
+    page.get_by_role("button", name="Theme: system").click()
+    expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
+
+
 def test_complaints_are_found(page: Page, complaints: Complaints) -> None:
     page.goto("/flows")
     page.evaluate(

@@ -1,5 +1,6 @@
 /** Views: filters under a name, kept in this browser. */
 import { html, signal, useState } from "../vendor/preact.js";
+import { ofBrowser } from "../memory.js";
 import { Dialog } from "../parts/basics.js";
 import { Icon } from "../parts/icons.js";
 import { Link } from "../routes.js";
@@ -26,7 +27,7 @@ addEventListener("storage", (event) => event.key === KEY && (saved.value = read(
 /** @returns {View[]} */
 function read() {
   try {
-    const views = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    const views = JSON.parse(ofBrowser.get(KEY) ?? "[]");
     return views.filter((/** @type {any} */ view) => typeof view?.name === "string" && typeof view.query === "object");
   } catch {
     return [];
@@ -36,7 +37,7 @@ function read() {
 /** @param {View[]} views */
 function write(views) {
   saved.value = views.slice(0, VIEWS_MAX);
-  localStorage.setItem(KEY, JSON.stringify(saved.value));
+  ofBrowser.set(KEY, JSON.stringify(saved.value));
 }
 
 /** @param {Query} one @param {Query} other */

@@ -1,12 +1,12 @@
 /** An error and its cause: the message in words first, and what else the cause has as a tree. */
 import { html } from "../vendor/preact.js";
 import { JsonTree } from "./json-tree.js";
-import { CutText } from "./json-values.js";
+import { causeValue, CutText } from "./json-values.js";
 import { Copy } from "./basics.js";
 
 /** @param {{error: string | null, cause: string | null}} props */
 export function Cause({ error, cause }) {
-  const value = cause === null ? null : valueOf(cause);
+  const value = cause === null ? null : causeValue(cause);
   const message = typeof value?.errorMessage === "string" ? value.errorMessage : null;
   return html`<div class="inspector-cause" role="group" aria-label="Error">
     <p><strong class="mono">${error}</strong> <${Copy} text=${cause ? `${error}: ${cause}` : (error ?? "")} /></p>
@@ -14,14 +14,4 @@ export function Cause({ error, cause }) {
     ${value !== null ? html`<details open=${message === null}><summary>Cause</summary><${JsonTree} value=${value} root="cause" label="Cause" /></details>`
       : cause && html`<p class="inspector-message"><${CutText} text=${cause} /></p>`}
   </div>`;
-}
-
-/** @param {string} cause */
-function valueOf(cause) {
-  if (!/^\s*[{[]/.test(cause)) return null;
-  try {
-    return JSON.parse(cause);
-  } catch {
-    return null;
-  }
 }

@@ -1,6 +1,7 @@
 /** The step that is selected: what it got, what it did in each attempt, what it gave, why it failed, and where it is defined. */
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
+import { ofBrowser } from "../memory.js";
 import { Copy, Loading, Problem, Status, Time, Took } from "./basics.js";
 import { Icon } from "./icons.js";
 import { Attempts } from "./inspector-attempts.js";
@@ -33,13 +34,13 @@ const WIDTH_STEP = 20;
 export function Inspector(props) {
   const { step, onClose, onSelect } = props;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const [width, setWidth] = useState(Number(localStorage.getItem(WIDTH_KEY)) || WIDTH_PX);
+  const [width, setWidth] = useState(Number(ofBrowser.get(WIDTH_KEY)) || WIDTH_PX);
   const [at, setAt] = useState(0);
   useEffect(() => setAt(0), [step.path]);
   const resize = (/** @type {number} */ wanted) => {
     const next = Math.round(Math.max(WIDTH_MIN, Math.min(wanted, window.innerWidth * 0.7)));
     setWidth(next);
-    localStorage.setItem(WIDTH_KEY, String(next));
+    ofBrowser.set(WIDTH_KEY, String(next));
   };
   const many = isMany(step.path);
   const entries = step.entries ?? [];

@@ -1,6 +1,7 @@
 /** How single values are written in a tree: always as text, cut if they are long, and never able to reorder the line. */
 
 import { html, useState } from "../vendor/preact.js";
+import { parseJson } from "../exact-json.js";
 import { isContainer, sizeOf } from "./json-rows.js";
 
 export const CUT_CHARACTERS = 2048;
@@ -82,4 +83,14 @@ function firstKeys(value) {
   const keys = [];
   for (const key in value) if (keys.push(key) === PREVIEW_CHILDREN) break;
   return keys;
+}
+
+/** @param {string} cause of an error @returns {any} the object or array that it is the JSON of, or null */
+export function causeValue(cause) {
+  if (!/^\s*[{[]/.test(cause)) return null;
+  try {
+    return parseJson(cause);
+  } catch {
+    return null;
+  }
 }

@@ -1,6 +1,7 @@
 /** The fetch layer: every request of the console is made here. */
 import { signal } from "../vendor/preact.js";
 import { parseJson, stringifyJson } from "../exact-json.js";
+import { ofTab } from "../memory.js";
 import { base } from "../routes.js";
 
 /**
@@ -12,9 +13,10 @@ import { base } from "../routes.js";
  */
 
 const TOKEN_KEY = "flowserver.token";
+const NO_ANSWER = "The server cannot be reached. A change may have been made all the same: look before you repeat it.";
 
 /** The bearer token; "" without one. Kept for this tab only. */
-export const token = signal(sessionStorage.getItem(TOKEN_KEY) ?? "");
+export const token = signal(ofTab.get(TOKEN_KEY) ?? "");
 
 /** Why the server wants a (new) sign-in; null while it does not. */
 export const signInWanted = signal(/** @type {string | null} */ (null));
@@ -25,8 +27,7 @@ export const reachable = signal(true);
 /** @param {string} value */
 export function setToken(value) {
   token.value = value;
-  if (value) sessionStorage.setItem(TOKEN_KEY, value);
-  else sessionStorage.removeItem(TOKEN_KEY);
+  ofTab.set(TOKEN_KEY, value || null);
 }
 
 /** A request that failed. `status` 0: the server could not be reached. `problem`: the answer's body, if it was a problem. */
@@ -67,7 +68,7 @@ export async function api(path, options) {
  */
 export async function apiResponse(path, options = {}) {
   const response = await send(path, options);
-  const text = response.status === 204 ? "" : await response.text();
+  const text = response.status === 204 ? "" : await reached(response.text(), options);
   try {
     return { data: text ? parseJson(text) : null, response };
   } catch {
@@ -83,24 +84,34 @@ export async function send(path, { method = "GET", query, body, text, type, head
   if (used) sent.Authorization = `Bearer ${used}`;
   if (body !== undefined) sent["Content-Type"] = "application/json";
   else if (text !== undefined) sent["Content-Type"] = type ?? "text/plain";
-  let response;
-  try {
-    response = await fetch(urlOf(path, query), {
-      method,
-      headers: sent,
-      body: body === undefined ? text : stringifyJson(body),
-      signal,
-      credentials: "same-origin",
-      cache: "no-store",
-    });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    reachable.value = false;
-    throw new ApiError(0, "Unreachable", "The server cannot be reached.");
-  }
+  const asked = fetch(urlOf(path, query), {
+    method,
+    headers: sent,
+    body: body === undefined ? text : stringifyJson(body),
+    signal,
+    credentials: "same-origin",
+    cache: "no-store",
+  });
+  const response = await reached(asked, { method, signal });
   reachable.value = true;
   if (response.ok) return response;
   throw await refusal(response, used);
+}
+
+/**
+ * What the server sends; throws ApiError if that is cut off or never begins.
+ * @template T
+ * @param {Promise<T>} sent @param {ApiOptions} options those of the request @returns {Promise<T>}
+ */
+async function reached(sent, { method = "GET", signal }) {
+  try {
+    return await sent;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    reachable.value = false;
+    const message = method === "GET" ? "The server cannot be reached." : NO_ANSWER;
+    throw new ApiError(0, "Unreachable", message);
+  }
 }
 
 /** @param {Response} response @param {string} used the token of the request */

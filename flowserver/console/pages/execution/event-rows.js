@@ -1,5 +1,5 @@
 /** Events as rows of a list: what one line says of an event. Their documents are left out, so that many rows stay small. */
-import { preview } from "../../parts/json-values.js";
+import { causeValue, preview } from "../../parts/json-values.js";
 
 /**
  * @typedef {{id: number, cause: number, type: string, name: string, path: string, isPlaced: boolean, at: number, text: string, tone: Tone}} EventRow
@@ -58,17 +58,6 @@ export function causeText(cause) {
   if (!cause) return "";
   const parsed = causeValue(cause);
   return typeof parsed?.errorMessage === "string" ? parsed.errorMessage : cause;
-}
-
-/** @param {string} cause @returns {any} the object that a cause is the JSON of, or null */
-export function causeValue(cause) {
-  if (!/^\s*[{[]/.test(cause)) return null;
-  try {
-    const value = JSON.parse(cause);
-    return value !== null && typeof value === "object" ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Groups of types that the list can be filtered by. @type {Record<string, {label: string, types: string[]}>} */
