@@ -5,7 +5,7 @@ import { useKeys } from "./keys.js";
 import { Loading, Problem } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
 import { PLACES } from "./places.js";
-import { Link, go, path, route } from "./routes.js";
+import { Link, go, isLeavingGuarded, path, route } from "./routes.js";
 import { reachable } from "./store/requests.js";
 import { permissions, session, signOut } from "./store.js";
 import { nextTheme, theme } from "./theme.js";
@@ -104,14 +104,23 @@ function Breadcrumb() {
 function Page() {
   const now = route.value;
   const key = now ? `${now.pattern} ${JSON.stringify(now.params)}` : "";
+  const { number, wanted } = session.value;
+  const shown = useRef({ number, key: number }).current;
   const first = useRef(true);
   useEffect(() => {
     document.title = now ? `${titleOf(now)} · flowserver` : "flowserver";
     if (!first.current && !document.querySelector("dialog:modal")) document.getElementById("page")?.focus({ preventScroll: true });
     first.current = false;
   }, [key]);
+  // Another sign-in begins the page anew, with nothing of the former key; what somebody has typed stays.
+  const isKept = isLeavingGuarded() || document.querySelector("#page dialog[open]") !== null;
+  if (shown.number !== number && wanted === null) {
+    shown.number = number;
+    if (!isKept) shown.key = number;
+  }
+  if (shown.number !== number && !isKept) return null;
   if (!now) return html`<div class="empty"><p>There is no page at this address.</p><p><${Link} to="/">Overview<//></p></div>`;
-  return html`<${Guarded} key=${key}><${Lazy} load=${now.load} meanwhile=${html`<${Loading} />`} params=${now.params} query=${now.query} /><//>`;
+  return html`<${Guarded} key=${`${shown.key} ${key}`}><${Lazy} load=${now.load} meanwhile=${html`<${Loading} />`} params=${now.params} query=${now.query} /><//>`;
 }
 
 /** @param {import("./routes.js").Route} now */

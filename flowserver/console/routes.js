@@ -57,6 +57,9 @@ export function guardLeaving(asked) {
   };
 }
 
+/** Whether the present page would ask, because something is not saved. */
+export const isLeavingGuarded = () => guard !== null;
+
 /** @param {string} url */
 function mayLeaveFor(url) {
   if (guard === null || url.split("?")[0] === location.peek().split("?")[0]) return true;

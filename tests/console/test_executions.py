@@ -212,6 +212,31 @@ def test_a_flow_is_found_and_started(page: Page, rest: httpx.Client, unique: str
     expect(page).to_have_url(f"/executions/{unique}-b/by-hand")
 
 
+def _follow_after_signing_in(page: Page) -> None:
+    """Signs out, which asks the server once, and in again on the page of an execution: it is painted and followed."""
+    page.goto("/executions/night/run")
+    painted = page.get_by_role("group", name="Steps of the flow").get_by_role("button", name="sleep, Waiting")
+    expect(painted).to_be_visible()
+    refused: list[str] = []
+    page.on("response", lambda answer: refused.append(answer.url) if answer.status == 401 else None)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("dialog", name="Sign in").get_by_label("Bearer token")).to_be_focused()
+    expect(painted).to_have_count(0)
+    with page.expect_request("**/events/stream*"):
+        page.keyboard.type(TOKEN)
+        page.keyboard.press("Enter")
+    expect(painted).to_be_visible()
+    assert len(refused) == 1, refused
+    page.evaluate("sessionStorage.clear()")
+    page.reload()
+    expect(page.get_by_role("dialog", name="Sign in").get_by_label("Bearer token")).to_be_focused()
+    page.keyboard.type(TOKEN)
+    page.keyboard.press("Enter")
+    expect(painted).to_be_visible()
+    expect(page.get_by_role("listbox", name="Events").get_by_role("option").first).to_be_visible()
+    page.goto("/executions")
+
+
 def test_a_key_signs_in_until_it_is_disabled(
     opened: Callable[..., Page], complaints: Complaints, tmp_path: Path
 ) -> None:
@@ -238,6 +263,9 @@ def test_a_key_signs_in_until_it_is_disabled(
         expect(page.get_by_role("banner")).to_contain_text("tests")
         page.reload()
         expect(page.get_by_role("banner")).to_contain_text("tests")
+        with httpx.Client(base_url=server.url, trust_env=False, headers={"Authorization": f"Bearer {TOKEN}"}) as rest:
+            _keep(rest, "night", WAIT, "run")
+        _follow_after_signing_in(page)
         database = Database(url)
         with database.write() as connection:
             disable_access_key(connection, ACCESS_KEY_ID, 1)

@@ -81,7 +81,7 @@ export default function ExecutionPage({ params, query }) {
     if (query.tab === "definition" && inspected?.node && !mark) setMark([inspected.node.line, inspected.node.endLine]);
   }, [query.tab, inspected?.node]);
 
-  if (!execution) return html`<div class="page"><${Problem} error=${run.error.value} onRetry=${run.look} />${!run.error.value && html`<${Loading} />`}</div>`;
+  if (!execution) return html`<div class="page"><${Problem} error=${run.error.value} onRetry=${run.reload} />${!run.error.value && html`<${Loading} />`}</div>`;
   const panes = {
     graph: html`<${GraphPane} graph=${graph} states=${states} selected=${step} onSelect=${select} />`,
     timeline: html`<${TimelinePane} run=${run} summary=${summary} execution=${execution} at=${at} graph=${graph.data} selected=${step} onSelect=${select} />`,

@@ -50,6 +50,12 @@ class Entry {
     this.timer = setTimeout(() => this.read(), Math.max(0, this.readAt + wait - performance.now()));
   }
 
+  /** After a change: what a request under way will say may be from before it. @returns {Promise<void>} */
+  reload() {
+    this.abort();
+    return this.read();
+  }
+
   abort() {
     clearTimeout(this.timer);
     this.request?.abort();
@@ -70,9 +76,11 @@ effect(() => {
   number = session.value.number;
   for (const [key, entry] of entries) {
     entry.abort();
+    entry.readAt = -Infinity;
     entry.state.value = { data: undefined, error: null, loading: true };
     if (!entry.readers.size) entries.delete(key);
-    else if (session.value.wanted === null) entry.read();
+    // The page begins anew at once, and asks for what it needs; the other readers are still there then.
+    else if (session.value.wanted === null) setTimeout(() => entry.readers.size && entry.read());
   }
 });
 
@@ -123,5 +131,5 @@ export function useQuery(path, query, { everySeconds = 0, keep = false } = {}) {
   const before = useRef(/** @type {any} */ (undefined));
   if (answer.data !== undefined) before.current = answer.data;
   const data = answer.data === undefined && keep ? before.current : answer.data;
-  return { ...answer, data, reload: () => entry?.read() ?? Promise.resolve() };
+  return { ...answer, data, reload: () => entry?.reload() ?? Promise.resolve() };
 }

@@ -1,5 +1,5 @@
 /** Who the caller is, and what the caller may do. */
-import { computed, signal } from "../vendor/preact.js";
+import { batch, computed, signal } from "../vendor/preact.js";
 import { api, setToken, signInWanted, token } from "./requests.js";
 
 /**
@@ -43,14 +43,29 @@ export async function signIn(given) {
     setToken("");
     throw error;
   }
-  signInWanted.value = null;
-  number.value += 1;
+  begin();
 }
 
-/** Forget the token and all that was read with it. */
-export function signOut() {
-  setToken("");
-  permissions.value = { key: null, open: false, may: null };
-  number.value += 1;
-  signInWanted.value = "";
+/** Read all again. */
+function begin() {
+  batch(() => {
+    signInWanted.value = null;
+    number.value += 1;
+  });
+}
+
+/** Forget the token and all that was read with it, and want another one if the server has keys. */
+export async function signOut() {
+  batch(() => {
+    setToken("");
+    permissions.value = { key: null, open: false, may: null };
+    signInWanted.value = "";
+    number.value += 1;
+  });
+  try {
+    await loadPermissions();
+  } catch {
+    return; // Refused, as it should be, or not reached.
+  }
+  if (token.peek() === "") begin();
 }

@@ -37,6 +37,9 @@ export class Run {
     this.isReading = false;
     this.isStale = false;
     this.lookTimer = 0;
+    /** Looks may overtake each other: what an earlier one says after a later one is old. */
+    this.looks = 0;
+    this.lastLook = 0;
     this.soonTimer = 0;
   }
 
@@ -74,19 +77,23 @@ export class Run {
   /** Read the execution itself, and follow it if it runs. */
   look = async () => {
     clearTimeout(this.lookTimer);
+    const number = (this.looks += 1);
     try {
       const found = await api(this.place, { query: { currentSteps: true }, signal: this.stop.signal });
-      const wasOver = this.execution.peek()?.status !== "Running";
+      if (number < this.lastLook) return;
+      this.lastLook = number;
       batch(() => {
         this.execution.value = found;
         this.error.value = null;
       });
-      if (found.status === "Running" && wasOver && this.now.peek()) this.follow();
+      if (this.now.peek() && found.status === "Running") this.follow();
+      if (!this.now.peek() && !this.isReading) this.refresh();
     } catch (error) {
-      if (this.stop.signal.aborted) return;
+      if (this.stop.signal.aborted || number < this.lastLook) return;
       this.error.value = error;
     }
     if (!this.stop.signal.aborted) {
+      clearTimeout(this.lookTimer);
       const wait = this.execution.peek()?.status === "Running" ? LOOK_MS : LOOK_AT_ENDED_MS;
       this.lookTimer = setTimeout(() => !document.hidden && this.look(), wait);
     }
@@ -96,7 +103,6 @@ export class Run {
   reload = async () => {
     await this.look();
     await this.readSummary();
-    if (this.execution.peek()?.status === "Running") this.follow();
   };
 
   /** Read the summary soon; often asked, it is read every SUMMARY_MS at most, and never while the page is hidden. */
@@ -111,7 +117,12 @@ export class Run {
   }
 
   async readSummary() {
-    if (this.isReading) return;
+    if (this.isReading) {
+      this.isStale = true;
+      return;
+    }
+    clearTimeout(this.summaryTimer);
+    this.summaryTimer = 0;
     this.isReading = true;
     this.isStale = false;
     try {
@@ -137,10 +148,10 @@ export class Run {
   follow() {
     if (this.isStreaming || this.stop.signal.aborted) return;
     this.isStreaming = true;
-    const onEnd = () => {
+    const onEnd = (/** @type {any} */ error) => {
       this.isStreaming = false;
       this.refresh();
-      void this.look();
+      if (!error) void this.look(); // else the next look follows again
     };
     const query = { paths: true, after: this.lastEventId.peek() };
     void stream(`${this.place}/events/stream`, query, (events) => this.take(events), { signal: this.stop.signal, onEnd });
