@@ -21,7 +21,6 @@ from tests.support.postgres import CLEANING, delete_all_rows, fresh_database, ru
 settings.register_profile("tests", deadline=None)  # the time of an example depends on the machine
 settings.load_profile("tests")
 share_compiled_statements()
-gc.set_threshold(20_000, 20, 20)  # a twentieth of the processor time of tests was the collector's
 
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
