@@ -18,7 +18,7 @@ STEP_PATTERN: Final = rf"^{_NAME}(\.{_NAME})*$"
 
 
 EVENT_BYTES: Final = 4
-PATH_BYTES: Final = 150
+PATH_BYTES: Final = 180
 """What a path takes besides its text."""
 
 
@@ -64,6 +64,10 @@ class EventPaths:
         """`summaries` is a fold of the same events, which takes them in with this one; without it one is made."""
         self._summaries: Summaries = StepSummaries() if summaries is None else summaries
         self._numbers: dict[str, int] = {"": 0}
+        self._paths = [""]
+        """By their numbers."""
+        self._first, self._last = array("I", [0]), array("I", [0])
+        """Of each path the first event and the last, by its number."""
         self._path_bytes = 0
         self._of_event = array("I", [0])
 
@@ -83,20 +87,30 @@ class EventPaths:
         missing = event.event_id - len(self._of_event)
         if missing > 0:
             self._of_event.extend([0] * missing)
-        if path not in self._numbers:
-            self._numbers[path] = len(self._numbers)
+        number = self._numbers.get(path)
+        if number is None:
+            number = self._numbers[path] = len(self._paths)
+            self._paths.append(path)
+            self._first.append(event.event_id)
+            self._last.append(event.event_id)
             self._path_bytes += len(path) + PATH_BYTES
-        self._of_event.append(self._numbers[path])
+        self._last[number] = event.event_id
+        self._of_event.append(number)
         return path
 
     def find(self, wanted: str, *, is_exact: bool = False) -> list[int]:
         """The ids of the events with a path, in order."""
-        chosen = {
-            number for path, number in self._numbers.items() if path and matches_path(path, wanted, is_exact=is_exact)
-        }
-        return [event_id for event_id, number in enumerate(self._of_event) if number in chosen] if chosen else []
+        if "[]" not in wanted and (is_exact or not wanted.endswith("]")):
+            chosen = {self._numbers[wanted]} if wanted in self._numbers else set()
+        else:
+            matches = _pattern(wanted, is_exact=is_exact).fullmatch
+            chosen = {number for number, path in enumerate(self._paths) if path and matches(path)}
+        if not chosen:
+            return []
+        begin = min(self._first[number] for number in chosen)
+        end = max(self._last[number] for number in chosen) + 1
+        return [each for each, number in enumerate(self._of_event[begin:end], begin) if number in chosen]
 
     def paths_of(self, event_ids: Iterator[int]) -> list[str]:
         """The paths of these events; "" for those of the execution itself."""
-        names = list(self._numbers)
-        return [names[self._of_event[each]] if each < len(self._of_event) else "" for each in event_ids]
+        return [self._paths[self._of_event[each]] if each < len(self._of_event) else "" for each in event_ids]

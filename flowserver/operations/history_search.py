@@ -1,7 +1,7 @@
 """Search in the history of an execution: events that match, in either order, with the paths of their steps."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -68,31 +68,38 @@ class HistorySearch:
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
         by_path = path is not None or (step is not None and is_path(step))
-        chosen = wanted if by_path else replace(wanted, step_name=step)
+        chosen = replace(wanted, step_name=step)
 
-        def find(paths: EventPaths) -> list[int]:
+        def find(connection: Connection, paths: EventPaths) -> list[int]:
+            read_on(connection, execution_id, paths, limits)
             return paths.find(str(step)) if path is None else paths.find(path, is_exact=True)
 
-        def read(connection: Connection, paths: EventPaths | None) -> tuple[Sequence[Event], int | None]:
-            if paths is not None:
-                read_on(connection, execution_id, paths, limits)
-            return search_events(
+        if by_path:
+            async with self._paths.use(execution_id) as paths:
+                chosen = replace(wanted, among=await self._engine.slow_reads.ask(partial(find, paths=paths)))
+        # Not inside that block: readers who follow the execution wait for the paths, too.
+        events, following = await self._engine.slow_reads.ask(
+            lambda connection: search_events(
                 connection,
                 execution_id,
-                replace(chosen, among=find(paths)) if paths is not None and by_path else chosen,
+                chosen,
                 from_event_id=min(first, EVENT_ID_MAX),
                 limit=size,
                 bytes_max=limits.page_bytes_max,
             )
-
-        placed = None
-        async with AsyncExitStack() as stack:
-            paths = await stack.enter_async_context(self._paths.use(execution_id)) if by_path or with_paths else None
-            events, following = await self._engine.slow_reads.ask(partial(read, paths=paths))
-            if paths is not None and with_paths:
-                placed = paths.paths_of(event.event_id for event in events)
-        shown = zip(events, repeat(None) if placed is None else placed, strict=False)
+        )
+        placed = await self._place(execution_id, events) if with_paths else repeat(None)
+        shown = zip(events, placed, strict=False)
         return Page([PlacedEvent(*each) for each in shown], None if following is None else str(following))
+
+    async def _place(self, execution_id: str, events: Sequence[Event]) -> list[str]:
+        """The paths of these events."""
+        async with self._paths.use(execution_id) as paths:
+            if paths.last_event_id < max((event.event_id for event in events), default=0):
+                await self._engine.slow_reads.ask(
+                    lambda connection: read_on(connection, execution_id, paths, self._engine.limits)
+                )
+            return paths.paths_of(event.event_id for event in events)
 
     async def check_paths(self, execution_id: str) -> None:
         """Raises InvalidArgument if the paths of the execution's steps take too much; the first time all are read."""

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from flowserver.machine import event_paths
 from flowserver.machine.event_paths import STEP_PATTERN, EventPaths, is_path, matches_path
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Success
@@ -64,6 +65,18 @@ def test_empty_brackets_match_any_iteration_or_branch() -> None:
     assert paths.find("ship[].book") == sorted(paths.find("ship[0].book") + paths.find("ship[1].book"))
     everything = [event_id for number in range(3) for event_id in paths.find(f"each[{number}]")]
     assert paths.find("each[]") == sorted(everything)
+
+
+def test_one_path_is_found_without_looking_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An execution may have a hundred thousand paths."""
+    events, paths = _run()
+    of_event = paths.paths_of(event.event_id for event in events)
+    monkeypatch.setattr(event_paths, "_pattern", None)
+    for path in {*of_event} - {""}:
+        found = paths.find(path, is_exact=True)
+        assert found == [event.event_id for event, each in zip(events, of_event, strict=True) if each == path]
+    assert paths.find("each[1].charge") == paths.find("each[1].charge", is_exact=True)
+    assert paths.find("each[9].charge") == []
 
 
 def test_every_event_of_a_step_has_a_path() -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,12 +14,12 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import AccessDenied, InvalidArgument
 from flowserver.base.limits import Limits
 from flowserver.machine.events import Event
-from flowserver.operations import live_histories
+from flowserver.operations import history_search, live_histories
 from flowserver.operations.history_search import PlacedEvent
 from flowserver.operations.live_histories import Check, Page
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.history import find_news, list_events_page
-from flowserver.store.executions.history_search import EventFilter
+from flowserver.store.executions.history_search import EventFilter, search_events
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import PATIENCE_SECONDS, Node
 
@@ -265,6 +267,28 @@ async def test_events_have_their_paths_and_large_values(node: Node, functions: F
     all_events = await search("f", "e", EventFilter(), with_paths=True, next_token=None, limit=1_000)
     assert seen == [[placed.event.detail, placed.path] for placed in all_events.items]
     assert {"", "pay", "pack", "pack[1].label", "end"} <= {path for _, path in seen}
+
+
+async def test_a_search_keeps_no_follower_waiting(node: Node, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who follows the execution needs the paths for each news; a search for old events may take long."""
+    row = await node.operations.executions.describe("f", "e")
+    folds = node.operations.history_search._paths._kept
+    is_held: list[bool] = []
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        lock = folds._in_use.get(row.execution_id)
+        is_held.append(lock is not None and lock.locked())
+        return search_events(*arguments, **named)
+
+    monkeypatch.setattr(history_search, "search_events", noted)
+    search = partial(node.operations.history_search.search, "f", "e", EventFilter(), next_token=None, limit=9)
+    everything = await search(with_paths=True)
+    assert [placed.event.event_id for placed in everything.items] == list(range(1, 10))
+    path = everything.items[-1].path
+    assert path
+    by_path = await search(path=path, with_paths=True)
+    assert {placed.path for placed in by_path.items} == {path}
+    assert is_held == [False, False]
 
 
 @pytest.mark.parametrize("limits", [Limits(step_paths_bytes_max=1_000)])
