@@ -112,13 +112,14 @@ def _random_name() -> str:
 
 
 def get_execution(
-    flow: str, name: str, *, wait_seconds: int = 0, current_steps: bool = False
+    flow: str, name: str, *, wait_seconds: int = 0, current_steps: bool = False, documents: bool = True
 ) -> Conversation[Execution]:
     """An execution with its documents, as it is when it has ended or after `wait_seconds` at most.
 
-    With `current_steps` also the steps that it is at, or at which it ended without success.
+    With `current_steps` also the steps that it is at, or at which it ended without success. Without `documents` it
+    comes as lists show it: without input, output and definition, which a program that asks often need not read.
     """
-    shown = {"currentSteps": True} if current_steps else {}
+    shown = ({"currentSteps": True} if current_steps else {}) | ({} if documents else {"documents": False})
     return get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None, **shown)
 
 

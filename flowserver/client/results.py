@@ -35,7 +35,7 @@ class CurrentStep(msgspec.Struct, frozen=True):
 
 
 class Execution(Result, frozen=True):
-    """One run of a flow. Lists show it without input, output and definition."""
+    """One run of a flow. Lists and `documents=False` show it without input, output and definition."""
 
     flow_name: str
     name: str

@@ -161,15 +161,18 @@ class ExecutionOperations:
         await self._engine.execution_unparked(row.execution_id)
         return await self._find(flow_name, name)
 
-    async def describe(self, flow_name: str, name: str, *, wait_seconds: int = 0) -> ExecutionRow:
+    async def describe(
+        self, flow_name: str, name: str, *, wait_seconds: int = 0, documents: bool = True
+    ) -> ExecutionRow:
         """The execution, as soon as it has ended, `wait_seconds` have passed or the server stops.
 
-        Raises FlowNotExists, ExecutionNotExists.
+        Without `documents` its input, output and definition are not read: only an end that comes meanwhile brings the
+        output. Raises FlowNotExists, ExecutionNotExists.
         """
         seconds_max = self._engine.limits.describe_wait_seconds_max
         if not 0 <= wait_seconds <= seconds_max:
             raise InvalidArgument(f"WaitTimeSeconds must be between 0 and {seconds_max}")
-        return await self._await_end(flow_name, name, wait_seconds)
+        return await self._await_end(flow_name, name, wait_seconds, documents)
 
     async def list(
         self,
@@ -248,18 +251,21 @@ class ExecutionOperations:
         events, following = await self._engine.slow_reads.ask(read)
         return Page(events, None if following is None else str(following))
 
-    async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
+    async def _await_end(self, flow_name: str, name: str, seconds: float, documents: bool) -> ExecutionRow:
         watchers = self._engine.watchers
         with watchers.watch_name(flow_name, name) as watch:
-            row = await self._find(flow_name, name, by_caller=True)
+            row = await self._find(flow_name, name, by_caller=True, documents=documents)
             if seconds <= 0 or _is_over(row):
                 return row
             with watchers.watch_end(row.execution_id, watch):
                 if not self._engine.membership.is_alone:
-                    row = await self._find(flow_name, name)  # other nodes' notifications carry no names
-                return await self._await_watch(watch, row, seconds)
+                    # other nodes' notifications carry no names
+                    row = await self._find(flow_name, name, documents=documents)
+                return await self._await_watch(watch, row, seconds, documents=documents)
 
-    async def _await_watch(self, watch: Watch, row: ExecutionRow, seconds: float) -> ExecutionRow:
+    async def _await_watch(
+        self, watch: Watch, row: ExecutionRow, seconds: float, *, documents: bool = True
+    ) -> ExecutionRow:
         """The execution once it has ended; `row` was read after `watch` began."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -271,13 +277,16 @@ class ExecutionOperations:
             if watch.end is not None and watch.end.is_of(row):
                 return watch.end.applied_to(row)
             watch.woken.clear()  # another execution of that name may have ended, or this one after a redrive
-            row = await self._find(row.flow_name, row.name)
+            row = await self._find(row.flow_name, row.name, documents=documents)
         return row
 
-    async def _find(self, flow_name: str, name: str, *, by_caller: bool = False) -> ExecutionRow:
+    async def _find(
+        self, flow_name: str, name: str, *, by_caller: bool = False, documents: bool = True
+    ) -> ExecutionRow:
         """The execution. `by_caller` if nothing was done for the caller yet, so that the request may be refused."""
         return await self._engine.reader.ask(
-            lambda connection: require_execution(connection, flow_name, name), by_caller=by_caller
+            lambda connection: require_execution(connection, flow_name, name, documents=documents),
+            by_caller=by_caller,
         )
 
 
@@ -285,9 +294,9 @@ def _is_over(row: ExecutionRow) -> bool:
     return row.status is not Status.RUNNING or row.parked_error is not None
 
 
-def require_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow:
-    """The execution; raises FlowNotExists, ExecutionNotExists."""
-    row = find_execution(connection, flow_name, name)
+def require_execution(connection: Connection, flow_name: str, name: str, *, documents: bool = True) -> ExecutionRow:
+    """The execution; raises FlowNotExists, ExecutionNotExists. As `find_execution` with or without `documents`."""
+    row = find_execution(connection, flow_name, name, documents=documents)
     if row is None:
         require_flow(connection, flow_name)
         raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")

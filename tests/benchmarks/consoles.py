@@ -178,7 +178,7 @@ class _Consoles:
                 await asyncio.sleep(LOOK_SOON_SECONDS)
             except TimeoutError:
                 pass
-            (await self._client.get(f"{place}?currentSteps=true")).require(b"{")
+            (await self._client.get(f"{place}?currentSteps=true&documents=false")).require(b"{")
 
 
 async def _serve(url: str, count: int, followed: list[str]) -> None:

@@ -102,6 +102,9 @@ def test_started_awaited_and_listed(client):
     started = client.start("greet", {"n": 2**70})
     ended = client.wait("greet", started.name)
     assert (ended.succeeded, ended.output, ended.document["output"]) == (True, {"g": 2**70}, {"g": 2**70})
+    shown = client.get_execution("greet", started.name, documents=False)
+    assert (shown.succeeded, shown.input, shown.output, shown.definition) == (True, {}, None, "")
+    assert client.get_execution("greet", started.name) == ended
     client.start("greet", name="second", wait_seconds=5)
     assert [each.name for each in client.executions("greet")] == ["second", started.name]
     assert [each.name for each in client.executions("greet", name_prefix="sec")] == ["second"]

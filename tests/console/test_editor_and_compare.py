@@ -56,6 +56,7 @@ steps:
   - {type: fail, name: broken, error: Broken, cause: "<b>by</b> design"}
   - {type: succeed, name: done}
 """
+RESTS = "version: v1\ntype: flow\nsteps: [{type: wait, name: rest, duration: 3600}]\n"
 HOSTILE = "<script>alert(1)</script> \u202eright to left 🙂"
 
 
@@ -351,6 +352,14 @@ def test_two_runs_are_compared(page: Page, rest: httpx.Client, unique: str) -> N
     expect(page.get_by_label("Only differences")).to_be_checked()
     page.get_by_role("tab", name="Definition").click()
     expect(page.get_by_text("A: again and B: small are the same.")).to_be_visible()
+
+    rest.put(f"/v1/flows/{unique}-rests", json={"definition": RESTS}).raise_for_status()
+    rest.post(f"/v1/flows/{unique}-rests/executions", json={"name": "rests"}).raise_for_status()
+    with page.expect_request(re.compile("/executions/rests[?]documents=false")):
+        page.goto(f"/compare?left={unique}/small&right={unique}-rests/rests&tab=output")
+    rest.post(f"/v1/flows/{unique}-rests/executions/rests/stop", json={"error": "Halted"}).raise_for_status()
+    expect(page.get_by_role("tabpanel", name="output")).to_contain_text("Halted")
+    page.goto(f"/compare?left={unique}/again&right={unique}/small")
 
     page.set_viewport_size({"width": 390, "height": 844})
     page.get_by_label("Other run for A").select_option("large")

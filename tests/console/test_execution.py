@@ -1,5 +1,6 @@
 """The page of one execution: reading a failure, following a run, its past, and what is done from it."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -144,6 +145,8 @@ def test_a_run_is_stopped_redriven_followed_and_reported_and_its_past_looked_at(
     inspector = page.get_by_role("complementary", name="Step approve")
     expect(inspector.get_by_text("Waiting for a report")).to_be_visible()
     expect(graph.get_by_role("button", name="done, Not reached")).to_be_visible()
+    with page.expect_request(re.compile("/executions/run[?].*documents=false")):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     inspector.get_by_role("button", name="Report success").click()
     dialog = page.get_by_role("dialog", name="Report success of approve")
     dialog.get_by_role("textbox").fill("[1]")
@@ -155,6 +158,11 @@ def test_a_run_is_stopped_redriven_followed_and_reported_and_its_past_looked_at(
     expect(inspector.get_by_text("Succeeded").first).to_be_visible()
     expect(graph.get_by_role("button", name="done, Succeeded")).to_be_visible()
     assert rest.get(f"/v1/flows/{unique}/executions/run?wait=60").json()["output"]["approval"]["number"] == LARGE
+
+    views = page.get_by_role("region", name="Execution", exact=True)
+    views.get_by_role("tab", name="Output").click()
+    expect(views.get_by_role("treeitem", name='by: "Ann"')).to_be_visible()
+    views.get_by_role("tab", name="Graph").click()
 
     events = page.get_by_role("listbox", name="Events")
     events.get_by_role("option").filter(has_text="TaskSubmitted").last.click()

@@ -14,6 +14,7 @@ from flowserver.api.rest.models.executions import (
     Execution,
     ExecutionPage,
     ExecutionQuery,
+    ExecutionState,
     ExecutionSummary,
     StartExecution,
     StopExecution,
@@ -138,8 +139,10 @@ def _filter(query: ExecutionQuery) -> ExecutionFilter:
 @router.get(
     "/{execution}",
     summary="Show an execution",
-    response_model=Execution,
-    responses=problems(FlowNotExists, ExecutionNotExists),
+    response_model=Execution | ExecutionState,
+    response_description="The execution; with `documents=false` without its documents.",
+    responses=problems(FlowNotExists, ExecutionNotExists)
+    | {200: {"content": {"application/json": {"example": Execution.model_json_schema()["examples"][0]}}}},
 )
 async def get_execution(
     flow: FlowName,
@@ -150,11 +153,14 @@ async def get_execution(
 ) -> Response:
     """The execution as it is, or, with `?wait=` seconds, as it is when it has ended or the time is over.
 
-    With `?currentSteps=true` it shows also the steps that it is at, and what each of them waits for.
+    With `?currentSteps=true` it shows also the steps that it is at, and what each of them waits for. With
+    `?documents=false` it leaves out input, output and definition: for clients that ask often. They stay the same until
+    `status` or `redriveCount` changes.
     """
     async with allowed:
-        row = await operations.executions.describe(flow, execution, wait_seconds=query.wait)
-        return answer(Execution.of(row, await operations.current_steps.find(row) if query.current_steps else None))
+        row = await operations.executions.describe(flow, execution, wait_seconds=query.wait, documents=query.documents)
+        current = await operations.current_steps.find(row) if query.current_steps else None
+        return answer((Execution if query.documents else ExecutionState).of(row, current))
 
 
 @router.post(

@@ -13,7 +13,13 @@ from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDe
 from flowserver.api.rest.models.definition_language import DefinitionLanguage
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
-from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution
+from flowserver.api.rest.models.executions import (
+    Execution,
+    ExecutionPage,
+    ExecutionState,
+    StartExecution,
+    StopExecution,
+)
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
 from flowserver.api.rest.models.functions import (
     Function,
@@ -68,7 +74,7 @@ MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(FlowVersionPage, FlowVersion, PublishVersion),
     *(FlowAliasPage, FlowAlias, CreateAlias, PutAlias, UpdateAlias),
-    *(ExecutionPage, Execution, StartExecution, StopExecution, StepPage, IterationPage, EventPage),
+    *(ExecutionPage, Execution, ExecutionState, StartExecution, StopExecution, StepPage, IterationPage, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),

@@ -5,7 +5,8 @@ import { Icon } from "../parts/icons.js";
 import { Link, setQuery } from "../routes.js";
 import { useGraph, useQuery } from "../store.js";
 import { useKeys } from "../keys.js";
-import { html, useMemo } from "../vendor/preact.js";
+import { html, useEffect, useMemo } from "../vendor/preact.js";
+import { hasSameDocuments, withDocuments } from "./execution/documents.js";
 import { RunDocuments, StepDocuments } from "./compare/documents.js";
 import { rowsOf } from "./compare/rows.js";
 import { SecondRun, SideCard, sideOf } from "./compare/sides.js";
@@ -45,13 +46,18 @@ export default function Compare({ query }) {
 
 /** What is known of a run; read again while it runs. @param {Side | null} side @returns {Read} */
 function useRun(side) {
-  const shown = useQuery(side && side.place);
-  const isRunning = shown.data?.status === "Running";
+  const whole = useQuery(side && side.place);
+  const isRunning = whole.data?.status === "Running";
   const live = { everySeconds: isRunning ? LIVE_SECONDS : 0 };
-  useQuery(side && side.place, undefined, live);
+  const state = useQuery(side && isRunning ? side.place : null, { documents: false }, live);
+  const isSame = !whole.data || !state.data || hasSameDocuments(whole.data, state.data);
+  useEffect(() => {
+    if (!isSame) void whole.reload();
+  }, [isSame, state.data]);
+  const execution = isSame && state.data && whole.data ? withDocuments(state.data, whole.data) : whole.data;
   const steps = useQuery(side && `${side.place}/steps`, { limit: STEPS_MAX }, live);
-  const graph = useGraph(shown.data?.definition ?? null);
-  return { execution: shown.data, steps: steps.data, graph: graph.data, error: shown.error ?? steps.error };
+  const graph = useGraph(whole.data?.definition ?? null);
+  return { execution, steps: steps.data, graph: graph.data, error: whole.error ?? state.error ?? steps.error };
 }
 
 /** @param {{a: Side, b: Side, left: Read, right: Read, query: Record<string, string>}} props */

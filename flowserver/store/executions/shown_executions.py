@@ -160,15 +160,22 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
     )
 
 
-def find_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
-    """The execution of that name of the live flow of that name."""
-    rows = fetch_rows(connection, _FIND_EXECUTION, {"b_flow": flow_name, "b_name": name})
+def find_execution(connection: Connection, flow_name: str, name: str, *, documents: bool = True) -> ExecutionRow | None:
+    """The execution of that name of the live flow of that name. As `readable` with or without `documents`."""
+    query = _FIND_EXECUTION if documents else _FIND_STATE
+    rows = fetch_rows(connection, query, {"b_flow": flow_name, "b_name": name})
     return as_shown(rows[0]._asdict()) if rows else None
 
 
-_FIND_EXECUTION = (
-    readable()
-    .add_columns(flows.c.environment, flows.c.role_arn)
-    .join(flows, flows.c.flow_id == executions.c.flow_id)
-    .where(flows.c.name == bindparam("b_flow"), flows.c.deleted_at.is_(None), executions.c.name == bindparam("b_name"))
-)
+def _by_name(query: Select[Any]) -> Select[Any]:
+    return (
+        query.add_columns(flows.c.environment, flows.c.role_arn)
+        .join(flows, flows.c.flow_id == executions.c.flow_id)
+        .where(
+            flows.c.name == bindparam("b_flow"), flows.c.deleted_at.is_(None), executions.c.name == bindparam("b_name")
+        )
+    )
+
+
+_FIND_EXECUTION = _by_name(readable())
+_FIND_STATE = _by_name(readable(documents=False))

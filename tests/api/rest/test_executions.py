@@ -37,6 +37,16 @@ async def test_start_and_wait(client: httpx.AsyncClient) -> None:
     assert (await client.get(f"{HERE}/run")).json() == execution
 
 
+async def test_documents_are_left_out_on_request(client: httpx.AsyncClient) -> None:
+    whole = (await client.post(f"{HERE}?wait=60", json={"name": "run", "input": {"a": 1}})).json()
+    state = {name: value for name, value in whole.items() if name not in ("input", "output", "definition")}
+    assert (await client.get(f"{HERE}/run?documents=false&wait=1")).json() == state
+    assert (await client.get(f"{HERE}/run?documents=true")).json() == whole
+    shown = (await client.get(f"{HERE}/run?documents=false&currentSteps=true")).json()
+    assert shown == {**state, "currentSteps": [], "currentStepCount": 0}
+    assert_problem(await client.get(f"{HERE}/run?documents=maybe"), 400, "InvalidArgument")
+
+
 async def test_start_without_a_body(client: httpx.AsyncClient) -> None:
     response = await client.post("/v1/flows/parcel/executions")
     execution = response.json()

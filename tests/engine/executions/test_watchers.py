@@ -94,9 +94,9 @@ async def test_a_long_poll_reads_once_when_another_execution_of_its_name_has_end
     """Its flow was deleted and created again, and recovery stops the old execution only now."""
     reads: list[str] = []
 
-    def counted(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
+    def counted(connection: Connection, flow_name: str, name: str, *, documents: bool) -> ExecutionRow | None:
         reads.append(name)
-        return find_execution(connection, flow_name, name)
+        return find_execution(connection, flow_name, name, documents=documents)
 
     monkeypatch.setattr("flowserver.operations.executions.find_execution", counted)
     await node.create_flow("f", ASK)

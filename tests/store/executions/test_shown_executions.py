@@ -32,10 +32,13 @@ def test_an_execution_shows_the_definition_it_started_with(database: Database) -
         save_new(connection, new_execution("lost"))
     with database.read() as connection:
         row, lost = find_execution(connection, "f", "e"), find_execution(connection, "f", "lost")
+        state = find_execution(connection, "f", "e", documents=False)
     assert row is not None
     assert lost is not None
     assert (row.definition, row.input, row.output, row.stopped_at) == (flow.definition, '{"a" : 1}', None, None)
     assert lost.definition == ""
+    assert state is not None
+    assert (state.name, state.definition, state.input, state.output) == (row.name, "", "", None)
 
 
 def test_taken_names_are_found_in_one_query(listed: Database) -> None:

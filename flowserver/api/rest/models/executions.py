@@ -191,16 +191,11 @@ class CurrentStep(Resource):
         )
 
 
-class Execution(ExecutionSummary):
-    """One run of a flow. It follows the definition that the flow had when it was started."""
+class ExecutionState(ExecutionSummary):
+    """An execution without its documents, as `documents=false` shows it."""
 
-    model_config = with_examples(
-        {**_SUMMARY, "input": {"orderId": 4711}, "output": {"paid": True}, "definition": DEFINITION}
-    )
+    model_config = with_examples(_SUMMARY)
 
-    input: Annotated[Document, Field(description="`{}` if what is stored is damaged.")]
-    output: Annotated[Document | None, Field(description="Null unless the execution has succeeded; or damaged.")]
-    definition: Annotated[str, Field(description="The definition that it follows.")]
     current_steps: Annotated[
         list[CurrentStep] | None,
         Field(
@@ -219,15 +214,38 @@ class Execution(ExecutionSummary):
 
     @classmethod
     def of(cls, row: ExecutionRow, current: CurrentSteps | None = None) -> Self:
+        """The execution, and the steps that it is at if they were asked for."""
+        return cls(**_state(row, current))
+
+
+def _state(row: ExecutionRow, current: CurrentSteps | None) -> dict[str, Any]:
+    return {
+        **_summary(row),
+        "current_steps": None if current is None else [CurrentStep.of(each) for each in current.steps],
+        "current_step_count": None if current is None else current.count,
+        "parent": None if current is None else current.parent,
+    }
+
+
+class Execution(ExecutionState):
+    """One run of a flow. It follows the definition that the flow had when it was started."""
+
+    model_config = with_examples(
+        {**_SUMMARY, "input": {"orderId": 4711}, "output": {"paid": True}, "definition": DEFINITION}
+    )
+
+    input: Annotated[Document, Field(description="`{}` if what is stored is damaged.")]
+    output: Annotated[Document | None, Field(description="Null unless the execution has succeeded; or damaged.")]
+    definition: Annotated[str, Field(description="The definition that it follows.")]
+
+    @classmethod
+    def of(cls, row: ExecutionRow, current: CurrentSteps | None = None) -> Self:
         """The execution with its documents, and the steps that it is at if they were asked for."""
         return cls(
-            **_summary(row),
+            **_state(row, current),
             input=_stored_document(row.input) or {},
             output=_stored_document(row.output),
             definition=row.definition,
-            current_steps=None if current is None else [CurrentStep.of(each) for each in current.steps],
-            current_step_count=None if current is None else current.count,
-            parent=None if current is None else current.parent,
         )
 
 
@@ -354,3 +372,6 @@ class DescribeQuery(WaitQuery):
     """Whether to wait for the end, and what to show."""
 
     current_steps: Annotated[bool, Field(description="Show also the steps that it is at.")] = False
+    documents: Annotated[
+        bool, Field(description="With `false` the reply leaves out `input`, `output` and `definition`.")
+    ] = True

@@ -2,6 +2,7 @@
 import { batch, signal, useEffect, useMemo } from "../../vendor/preact.js";
 import { api, stream } from "../../store.js";
 import { path } from "../../routes.js";
+import { hasSameDocuments, withDocuments } from "./documents.js";
 
 /**
  * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, succeeded: number,
@@ -74,12 +75,18 @@ export class Run {
     void this.look();
   };
 
-  /** Read the execution itself, and follow it if it runs. */
+  /** Read the execution itself, and follow it if it runs. Its documents are read only when they may have changed. */
   look = async () => {
     clearTimeout(this.lookTimer);
-    const number = (this.looks += 1);
+    let number = (this.looks += 1);
     try {
-      const found = await api(this.place, { query: { currentSteps: true }, signal: this.stop.signal });
+      const known = this.execution.peek();
+      let found = known && (await this.read(false));
+      if (found && hasSameDocuments(known, found)) found = withDocuments(found, known);
+      else {
+        number = this.looks += 1;
+        found = await this.read(true);
+      }
       if (number < this.lastLook) return;
       this.lastLook = number;
       batch(() => {
@@ -98,6 +105,11 @@ export class Run {
       this.lookTimer = setTimeout(() => !document.hidden && this.look(), wait);
     }
   };
+
+  /** @param {boolean} documents @returns {Promise<any>} */
+  read(documents) {
+    return api(this.place, { query: { currentSteps: true, documents }, signal: this.stop.signal });
+  }
 
   /** After a change that this page made: read everything again. */
   reload = async () => {
