@@ -52,7 +52,7 @@ function useRun(side) {
   const state = useQuery(side && isRunning ? side.place : null, { documents: false }, live);
   const isSame = !whole.data || !state.data || hasSameDocuments(whole.data, state.data);
   useEffect(() => {
-    if (!isSame) void whole.reload();
+    if (!isSame && !whole.loading) void whole.reload();
   }, [isSame, state.data]);
   const execution = isSame && state.data && whole.data ? withDocuments(state.data, whole.data) : whole.data;
   const steps = useQuery(side && `${side.place}/steps`, { limit: STEPS_MAX }, live);
