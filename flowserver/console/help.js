@@ -1,11 +1,15 @@
 /** The keys that work at present. */
 import { html } from "./vendor/preact.js";
-import { groups } from "./keys.js";
+import { charactersWork, groups, setCharactersWork } from "./keys.js";
 import { Dialog } from "./parts/basics.js";
 
 /** @param {{onClose: () => void}} props */
 export default function Help({ onClose }) {
   return html`<${Dialog} title="Keys" onClose=${onClose} class="help">
+    <section><h3>Characters</h3>
+      <label class="row"><input type="checkbox" checked=${charactersWork.value} onChange=${(/** @type {any} */ event) => setCharactersWork(event.currentTarget.checked)} />
+        Single characters are keys</label>
+    </section>
     ${groups.value.map((group, index) => html`<section key=${index}>
       <h3>${group.title}</h3>
       <dl>${group.list.map((key) => html`<div key=${key.keys}><dt>${shown(key.keys)}</dt><dd>${key.label}</dd></div>`)}</dl>

@@ -1,4 +1,5 @@
 /** Keys: single ones such as `j`, and two in a row such as `g e`. The help (`?`) lists those that work at present. */
+import { ofBrowser } from "./memory.js";
 import { signal, useEffect, useRef } from "./vendor/preact.js";
 
 /**
@@ -9,6 +10,17 @@ import { signal, useEffect, useRef } from "./vendor/preact.js";
 
 /** Groups of keys that work at present; the last wins. */
 export const groups = signal(/** @type {{title: string, list: Key[]}[]} */ ([]));
+
+const OFF_KEY = "flowserver.characterKeys";
+
+/** Whether characters are keys, too. Speech that is taken for typing, or a hand that shakes, would press them. */
+export const charactersWork = signal(ofBrowser.get(OFF_KEY) !== "off");
+
+/** @param {boolean} work this browser remembers it */
+export function setCharactersWork(work) {
+  charactersWork.value = work;
+  ofBrowser.set(OFF_KEY, work ? null : "off");
+}
 
 const SEQUENCE_MS = 1_200;
 let first = { key: "", at: 0 };
@@ -46,6 +58,7 @@ function takesText(target) {
 
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key.length === 1 && event.key !== " " && !charactersWork.peek()) return;
   if (document.querySelector("dialog:modal")) return;
   const inText = takesText(event.target);
   const now = performance.now();

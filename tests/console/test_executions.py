@@ -195,7 +195,7 @@ def test_search_and_jumps_by_keyboard(page: Page, rest: httpx.Client, unique: st
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_flow_is_found_and_started(page: Page, rest: httpx.Client, unique: str) -> None:
+def test_a_flow_is_found_and_started(page: Page, rest: httpx.Client, complaints: Complaints, unique: str) -> None:
     _keep(rest, f"{unique}-a", FAIL, "one")
     _keep(rest, f"{unique}-b", PASS)
     page.goto(f"/flows?prefix={unique}")
@@ -210,6 +210,20 @@ def test_a_flow_is_found_and_started(page: Page, rest: httpx.Client, unique: str
     dialog.get_by_label("Name").fill("by-hand")
     dialog.get_by_role("button", name="Start", exact=True).click()
     expect(page).to_have_url(f"/executions/{unique}-b/by-hand")
+    rest.put(f"/v1/flows/{unique}-c", json={"definition": WAIT}).raise_for_status()
+    complaints.allow("ERR_FAILED")
+    page.goto(f"/flows?prefix={unique}-c")
+    page.route("**/executions", lambda route: (route.fetch(), route.abort()))  # the answer is lost
+    page.get_by_role("button", name=f"Start {unique}-c").click()
+    dialog = page.get_by_role("dialog", name=f"Start {unique}-c")
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("may have been made all the same")
+    expect(dialog.get_by_label("Name")).to_have_value(re.compile("run-[0-9a-f]{20}"))
+    page.unroute_all()
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    (run,) = rest.get(f"/v1/flows/{unique}-c/executions").json()["executions"]
+    expect(page).to_have_url(f"/executions/{unique}-c/{run['name']}")
+    assert len(rest.get(f"/v1/flows/{unique}-c/executions").json()["executions"]) == 1
 
 
 def _follow_after_signing_in(page: Page) -> None:

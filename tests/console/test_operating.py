@@ -107,6 +107,13 @@ def test_several_are_approved_in_a_row_by_keyboard(
     side = page.get_by_role("complementary")
     expect(side).to_contain_text("onerror=alert(1)>")
     expect(side).to_contain_text("9007199254740993")
+    assert rest.get("/v1/tasks", params={"flow": unique}).json()["tasks"][0]["taskToken"] not in page.url
+    side.get_by_role("button", name="Raw").click()
+    side.locator("pre").focus()
+    page.keyboard.press("End")  # is for what has the focus
+    page.keyboard.press("j")
+    at = re.compile(f"row-{unique}/{unique}-1/[0-9]+$")
+    expect(page.get_by_role("grid", name="Waiting tasks")).to_have_attribute("aria-activedescendant", at)
     page.keyboard.press("a")
     expect(side.get_by_label("Note (optional)")).to_be_focused()
     page.keyboard.type("fine")

@@ -57,6 +57,24 @@ def test_a_browser_may_forbid_what_pages_remember(page: Page) -> None:
     expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
 
 
+def test_keys_of_a_single_character_are_turned_off_and_on(page: Page) -> None:
+    page.goto("/flows")
+    help_button = page.get_by_role("button", name="Help")
+    help_button.click()
+    box = page.get_by_role("dialog", name="Keys").get_by_label("Single characters are keys")
+    box.uncheck()
+    page.keyboard.press("Escape")
+    page.reload()
+    expect(help_button).to_be_visible()
+    page.keyboard.press("/")
+    help_button.click()
+    expect(box).not_to_be_checked()
+    box.check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 def test_complaints_are_found(page: Page, complaints: Complaints) -> None:
     page.goto("/flows")
     page.evaluate(

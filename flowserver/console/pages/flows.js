@@ -47,7 +47,7 @@ export default function Flows({ query }) {
 
 /** The input is sent as it was written, so that no number loses digits. @param {string} flow @param {string} input @param {string} name */
 async function start(flow, input, name) {
-  const text = `{${name ? `"name": ${JSON.stringify(name)}, ` : ""}"input": ${input}}`;
+  const text = `{"name": ${JSON.stringify(name)}, "input": ${input}}`;
   const execution = await api(path`v1/flows/${flow}/executions`, { method: "POST", text, type: "application/json" });
   go(path`/executions/${flow}/${execution.name}`);
 }

@@ -15,8 +15,11 @@ stylesheet(new URL("./waiting.css", import.meta.url));
 const EVERY_SECONDS = 10;
 const FIRST = 100;
 
+/** Names it in the URL, where its token must not be: who has that may report. @param {any} task */
+const keyOf = (task) => `${task.flowName}/${task.executionName}/${task.enteredEventId}`;
+
 /** @param {any} task */
-const keyOf = (task) => task.taskToken;
+const tokenOf = (task) => task.taskToken;
 
 const COLUMNS = [
   { key: "execution", title: "Execution", width: "minmax(0, 1.4fr)", render: (/** @type {any} */ task) => html`<span class="mono" title=${`${task.flowName}/${task.executionName}`}>${task.flowName}/${task.executionName}</span>` },
@@ -31,7 +34,7 @@ export default function Waiting({ query }) {
   const list = usePages("v1/tasks", { ...wanted, limit: FIRST }, "tasks");
   const latest = useQuery("v1/tasks", { ...wanted, limit: FIRST }, { everySeconds: EVERY_SECONDS });
   const [settled, setSettled] = useState(/** @type {Map<string, string>} */ (new Map()));
-  const tasks = list.rows.filter((task) => !settled.has(keyOf(task)));
+  const tasks = list.rows.filter((task) => !settled.has(task.taskToken));
   const chosen = tasks.find((task) => query.task ? keyOf(task) === query.task : false) ?? (query.execution ? tasks[0] : undefined);
   const { fresh, isGone } = compare(list, latest.data, settled);
   const [mode, setMode] = useState(/** @type {import("../parts/report-form.js").Mode} */ ("approve"));
@@ -55,7 +58,7 @@ export default function Waiting({ query }) {
     { keys: "p", label: "Task before", run: () => (tasks.length ? choose(next(tasks, chosen, -1)) : false) },
   ]);
   const report = async (/** @type {"succeed" | "fail"} */ how, /** @type {string} */ text) => {
-    const token = keyOf(chosen);
+    const token = chosen.taskToken;
     const following = tasks.length > 1 ? next(tasks, chosen) : null;
     const words = `${chosen.flowName}/${chosen.executionName}: ${how === "succeed" ? "success" : "failure"} reported`;
     await api(`v1/tasks/${how}`, { method: "POST", text: withToken(token, text), type: "application/json" });
@@ -93,11 +96,11 @@ export default function Waiting({ query }) {
  * @param {{rows: any[], loading: boolean}} list @param {any} latest a page @param {Map<string, string>} settled
  */
 function compare(list, latest, settled) {
-  const present = new Set((latest?.tasks ?? []).map(keyOf));
+  const present = new Set((latest?.tasks ?? []).map(tokenOf));
   const isWhole = latest !== undefined && latest.nextToken === null && !list.loading;
-  const known = new Set(list.rows.map(keyOf));
+  const known = new Set(list.rows.map(tokenOf));
   const fresh = isWhole ? [...present].filter((token) => !known.has(token) && !settled.has(token)).length : 0;
-  return { fresh, isGone: (/** @type {any} */ task) => isWhole && !present.has(keyOf(task)) };
+  return { fresh, isGone: (/** @type {any} */ task) => isWhole && !present.has(task.taskToken) };
 }
 
 /** The task after (or before) one, in a ring. @param {any[]} tasks @param {any} task @param {number} [step] */

@@ -8,23 +8,30 @@ import { inputText, StartFields } from "./start-fields.js";
 const given = new Map();
 
 /**
- * `onStart` gets the input as the text of a JSON object, exactly as it was written, and the name ("" for one that the
- * server makes). With `fields`, paths into the input, a form is offered besides JSON.
+ * `onStart` gets the input as the text of a JSON object, exactly as it was written, and the name: the same one however
+ * often the start is tried. With `fields`, paths into the input, a form is offered besides JSON.
  * @param {{flow: string, fields?: string[][], note?: any, action?: string, onStart: (input: string, name: string) => Promise<void>, onClose: () => void}} props
  */
 export function StartDialog({ flow, fields = [], note, action = "Start", onStart, onClose }) {
   const [input, setInput] = useState(given.get(flow) ?? "{\n  \n}");
   const [name, setName] = useState("");
+  const [made] = useState(madeName);
   const [form, setForm] = useState(fields.length && !given.has(flow) ? "form" : "json");
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
   const change = (/** @type {string} */ to) => {
     if (to === "json" && Object.values(values).some(Boolean)) setInput(inputText(fields, values));
     setForm(to);
   };
-  const start = () => {
+  const start = async () => {
     const text = form === "form" ? inputText(fields, values) : input;
     given.set(flow, text);
-    return onStart(objectText(text), name.trim());
+    const used = name.trim() || made;
+    try {
+      await onStart(objectText(text), used);
+    } catch (/** @type {any} */ error) {
+      if (error.status === 0 || error.status >= 500) setName(used); // it may have been started: the same name starts no second one
+      throw error;
+    }
   };
   return html`<${Confirm} title=${`Start ${flow}`} action=${action} onConfirm=${start} onClose=${onClose} class="start-dialog">
     ${note}
@@ -35,11 +42,17 @@ export function StartDialog({ flow, fields = [], note, action = "Start", onStart
       <div class="input-editor"><${Editor} text=${input} label="Input" language="json" onChange=${setInput} /></div>
     </div>`}
     <label class="field">
-      <span>Name (a name can be used once; the server makes one if this is empty)</span>
+      <span>Name (a name can be used once; the console makes one if this is empty)</span>
       <input value=${name} pattern="[A-Za-z_][A-Za-z0-9_\\-]{0,127}" title="1 to 128 letters, digits, _ and -; the first is a letter or _"
         onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value)} />
     </label>
   <//>`;
+}
+
+/** "run-" and 80 random bits */
+function madeName() {
+  const bytes = crypto.getRandomValues(new Uint8Array(10));
+  return `run-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
 /** @param {string} text @returns {string} the text; throws an Error that says why it is no JSON object */

@@ -77,9 +77,12 @@ export function Table(props) {
     onSelect(next);
   };
   const page = () => Math.max(1, Math.floor((view.current?.clientHeight ?? 320) / ROW_PX) - 2);
-  const isElsewhere = (/** @type {Event} */ event) =>
-    event.target instanceof Element && event.target.closest("[role=listbox], [role=grid], [role=tree]") !== null &&
-    !view.current?.contains(event.target);
+  const isElsewhere = (/** @type {KeyboardEvent} */ event) => {
+    const target = event.target;
+    if (!(target instanceof Element) || view.current?.contains(target)) return false;
+    const isCharacter = event.key.length === 1; // the other keys scroll what has the focus
+    return isCharacter ? target.closest("[role=listbox], [role=grid], [role=tree], [role=treegrid]") !== null : !target.matches("html, body, #page");
+  };
   const move = (/** @type {(at: number) => number} */ to) => (/** @type {KeyboardEvent} */ event) => {
     if (isElsewhere(event) || !rows.length) return false;
     moveTo(to(at));

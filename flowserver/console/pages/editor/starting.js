@@ -17,7 +17,7 @@ export function StartRun({ flow, text, isUnsaved, onSave, onClose }) {
       : html`<p>It runs the definition that is saved, without your changes.</p>`;
   const start = async (/** @type {string} */ input, /** @type {string} */ name) => {
     if (isUnsaved && onSave) await onSave();
-    const body = `{"input": ${input}${name && `, "name": ${JSON.stringify(name)}`}}`; // the input keeps all digits of its numbers
+    const body = `{"name": ${JSON.stringify(name)}, "input": ${input}}`; // the input keeps all digits of its numbers
     const run = await api(path`v1/flows/${flow}/executions`, { method: "POST", text: body, type: "application/json" });
     setTimeout(() => go(path`/executions/${flow}/${run.name}`)); // once nothing is unsaved
   };

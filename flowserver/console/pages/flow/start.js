@@ -14,8 +14,8 @@ export function StartFlow({ flow, definition, versions, aliases, onClose }) {
   const { data: graph } = useGraph(used || null);
   const set = (graph?.nodes ?? []).flatMap((node) => (node.foreach ? [node.foreach.item, node.foreach.index ?? ""] : []));
   const start = async (/** @type {string} */ input, /** @type {string} */ name) => {
-    const more = [name && `"name": ${JSON.stringify(name)}`, qualifier && `"qualifier": ${JSON.stringify(qualifier)}`].filter(Boolean);
-    const text = `{${[...more, `"input": ${input}`].join(", ")}}`; // the input keeps all digits of its numbers
+    const chosen = qualifier && `, "qualifier": ${JSON.stringify(qualifier)}`;
+    const text = `{"name": ${JSON.stringify(name)}${chosen}, "input": ${input}}`; // the input keeps all digits of its numbers
     const run = await api(path`v1/flows/${flow}/executions`, { method: "POST", text, type: "application/json" });
     setTimeout(() => go(path`/executions/${flow}/${run.name}`));
   };
