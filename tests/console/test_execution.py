@@ -6,8 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from tests.console.browser.complaints import Complaints
 from tests.support.function_server import Call, FunctionError, FunctionServer
 from tests.support.server import ServerProcess
 
@@ -54,6 +55,7 @@ steps:
     steps: [{type: pass, name: a}, {type: pass, name: b}]
   - {type: pass, name: last}
 """
+PAUSE_MS = 5_000
 LARGE = 90071992547409931234
 HOSTILE = {
     "<script>alert(1)</script>": "<img src=x onerror=alert(1)>",
@@ -88,9 +90,14 @@ def start(rest: httpx.Client, flow: str, definition: str, given: object, *, wait
     assert started.is_success, started.text
 
 
+def refuse(route: Route) -> None:
+    route.fulfill(status=503, json={"code": "Busy", "detail": "The server is busy."})
+
+
 def test_a_failure_is_read_to_its_cause_by_keyboard_and_redriven_with_another_input(
-    page: Page, rest: httpx.Client, functions: FunctionServer, unique: str
+    page: Page, rest: httpx.Client, functions: FunctionServer, complaints: Complaints, unique: str
 ) -> None:
+    complaints.allow("status of 503")
     start(rest, unique, ORDER, {"items": [{"sku": f"S{index}"} for index in range(4)], "orderId": LARGE})
     page.goto(f"/executions/{unique}/run")
     expect(page.get_by_text("Failed").first).to_be_visible()
@@ -117,7 +124,22 @@ def test_a_failure_is_read_to_its_cause_by_keyboard_and_redriven_with_another_in
     page.keyboard.press("R")
     dialog = page.get_by_role("dialog", name=f"Redrive {unique}/run")
     expect(dialog.get_by_text("pack[2].label", exact=True)).to_be_visible()
-    dialog.get_by_label("Edit the input of the step").check()
+    definition, edit = dialog.get_by_label("Definition"), dialog.get_by_label("Edit the input of the step")
+    page.route("**/events?*type=StepStarted*", refuse, times=1)
+    edit.click()
+    expect(dialog.get_by_role("alert")).to_contain_text("The server is busy.")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/events?*type=StepStarted*", hold, times=1)
+    with page.expect_request("**/events?*type=StepStarted*"):
+        edit.click()
+    definition.select_option("current")
+    held[0].continue_()
+    expect(edit).to_be_checked()
+    expect(definition).to_have_value("current")
     text = dialog.get_by_role("textbox")
     expect(text).to_have_value('{\n  "item": {\n    "sku": "S2"\n  }\n}')
     text.fill('{"item": ')
@@ -180,7 +202,10 @@ def test_a_run_is_stopped_redriven_followed_and_reported_and_its_past_looked_at(
     expect(inspector.get_by_text("Succeeded").first).to_be_visible()
 
 
-def test_a_long_history_is_searched_and_scrolled(page: Page, rest: httpx.Client, unique: str) -> None:
+def test_a_long_history_is_searched_and_scrolled(
+    page: Page, rest: httpx.Client, complaints: Complaints, unique: str
+) -> None:
+    complaints.allow("status of 503")
     start(rest, unique, EACH, {"items": list(range(2_000))})
     count = rest.get(f"/v1/flows/{unique}/executions/run/events?order=desc&limit=1").json()["events"][0]["eventId"]
     assert count > 20_000
@@ -190,10 +215,17 @@ def test_a_long_history_is_searched_and_scrolled(page: Page, rest: httpx.Client,
     events.press("Home")
     expect(events.get_by_role("option").filter(has_text="ExecutionStarted")).to_be_visible()
     assert events.get_by_role("option").count() < 100
-    page.goto(f"/executions/{unique}/run?event=10000")
+    page.goto(f"/executions/{unique}/run?event=999999999")
+    expect(page).to_have_url(f"/executions/{unique}/run")
+    expect(page.get_by_text("Paused by you")).to_have_count(0)
+    page.route("**/events?limit=1&paths=true", refuse, times=1)
+    page.clock.install()
+    with page.expect_response(lambda found: found.status == 503):
+        page.goto(f"/executions/{unique}/run?event=10000")
     chosen = events.get_by_role("option", selected=True)
     expect(chosen).to_contain_text("10000")
-    expect(chosen).to_contain_text("each[")
+    while not chosen.filter(has_text="each[").is_visible():  # their paths are asked for again after a while
+        page.clock.run_for(PAUSE_MS)
     events.press("j")
     expect(events.get_by_role("option", selected=True)).to_contain_text("10001")
     page.goto(f"/executions/{unique}/run?events=each%5B1234%5D")
@@ -254,3 +286,59 @@ def test_integers_keep_their_digits_in_browsers_that_hide_the_source_of_numbers(
     page.goto("/flows")
     assert page.evaluate(JSON_ROUND_TRIPS, given) == [given, given]
     assert page.evaluate(CAUSE_VALUE, f'{{"order":{LARGE}}}') == str(LARGE)
+
+
+STREAM_AGAIN = """async (answers) => {
+  const { stream } = await import(new URL("console/store/stream.js", document.baseURI).href);
+  const [fetches, waits, native] = [globalThis.fetch, [], globalThis.setTimeout];
+  const headers = { "Content-Type": "text/event-stream" };
+  const asked = [];
+  globalThis.setTimeout = (run, ms) => (ms >= 250 && waits.push(ms), native(run, 0));
+  globalThis.fetch = async (_, options) => {
+    asked.push(options.headers["Last-Event-ID"] ?? null);
+    const answer = answers.shift();
+    if (answer === undefined) return new Response(null, { status: 204 });
+    return new Response(answer, { headers: answer.startsWith("<") ? { "Content-Type": "text/html" } : headers });
+  };
+  const heard = [];
+  await new Promise((onEnd) => stream("v1/x", {}, (batch) => heard.push(...batch), { onEnd }));
+  Object.assign(globalThis, { fetch: fetches, setTimeout: native });
+  return { heard, waits, asked };
+}"""
+
+
+def test_a_stream_that_brings_nothing_is_asked_for_more_and_more_rarely_and_an_unreadable_event_again(
+    page: Page,
+) -> None:
+    page.goto("/flows")
+    page_of_proxy = "<html>who are you?</html>"
+    answers = [page_of_proxy, page_of_proxy, "", "id: 1\ndata: 1\n\nid: 2\ndata: {\n\n", "id: 2\ndata: 2\n\n"]
+    found = page.evaluate(STREAM_AGAIN, answers)
+    assert found == {"heard": [1, 2], "waits": [500, 1000, 2000, 250, 250], "asked": [None] * 4 + ["1", "2"]}
+
+
+LOADS = """async () => {
+  const { oneAtATime } = await import(new URL("console/pages/execution/inspected.js", document.baseURI).href);
+  const [begun, done] = [[], []];
+  const next = () => new Promise((resolve) => begun.push(resolve));
+  const loads = oneAtATime(() => (begun.shift()?.(), new Promise((resolve) => done.push(resolve))));
+  const first = next();
+  loads.ask(0);
+  await first;
+  for (let times = 0; times < 3; times += 1) loads.ask(0);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const meanwhile = done.length;
+  const second = next();
+  done[0]();
+  await second;
+  loads.ask(0);
+  loads.end();
+  done[1]();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return [meanwhile, done.length];
+}"""
+
+
+def test_the_inspector_reads_one_answer_at_a_time(page: Page) -> None:
+    page.goto("/flows")
+    assert page.evaluate(LOADS) == [1, 2]

@@ -225,6 +225,8 @@ def test_a_schedule_is_paused_started_and_backfilled(page: Page, rest: httpx.Cli
     page.keyboard.press("P")
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
     expect(row).to_contain_text("On")
+    page.goto(f"/executions/{unique}/nightly-20200301T020000Z")
+    expect(page.get_by_text("by schedule nightly")).to_be_visible()
 
 
 def test_the_server_shows_its_nodes_and_how_keys_are_made(opened: Opened, server: ServerProcess) -> None:

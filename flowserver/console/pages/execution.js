@@ -77,6 +77,10 @@ export default function ExecutionPage({ params, query }) {
     { keys: ".|>", label: "One event on", run: () => (at === null ? false : goTo(at + 1)) },
     { keys: "Escape", label: "Close the inspector", run: () => (step ? close() : false) },
   ]);
+  const lastEventId = run.lastEventId.value;
+  useEffect(() => {
+    if (at !== null && lastEventId > 0 && at > lastEventId) setQuery({ event: null }); // there is no such event
+  }, [at, lastEventId]);
   useEffect(() => {
     if (query.tab === "definition" && inspected?.node && !mark) setMark([inspected.node.line, inspected.node.endLine]);
   }, [query.tab, inspected?.node]);

@@ -7,8 +7,8 @@ const RETRY_MS_MAX = 15_000;
 
 /**
  * Follow a stream. `onBatch` gets arrays of what the events' data say (JSON), at most one every 100 ms. A connection
- * that breaks is made again and misses nothing. `onEnd` is called when nothing will follow: with no argument at the
- * stream's end, or with the error that forbids it.
+ * that breaks is made again and misses nothing; one that brings nothing is made again more and more rarely. `onEnd` is
+ * called when nothing will follow: with no argument at the stream's end, or with the error that forbids it.
  * @param {string} path @param {import("./requests.js").ApiQuery} query @param {(batch: any[]) => void} onBatch
  * @param {{signal?: AbortSignal, onEnd?: (error?: any) => void}} [options]
  */
@@ -24,29 +24,39 @@ export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
   };
   let lastId = "";
   let failures = 0;
-  const { createParser } = await import("../vendor/eventsource-parser.js");
+  let isHeard = false;
+  let createParser;
+  try {
+    ({ createParser } = await import("../vendor/eventsource-parser.js"));
+  } catch (error) {
+    if (!signal?.aborted) onEnd?.(error);
+    return;
+  }
   const onEvent = (/** @type {{id?: string, data: string}} */ event) => {
-    if (event.id) lastId = event.id;
     batch.push(parseJson(event.data));
+    if (event.id) lastId = event.id;
+    isHeard = true;
     timer ||= setTimeout(flush, BATCH_MS);
   };
   while (!signal?.aborted) {
+    const began = performance.now();
+    isHeard = false;
     try {
       /** @type {Record<string, string>} */
       const headers = { Accept: "text/event-stream" };
       if (lastId) headers["Last-Event-ID"] = lastId;
       const response = await send(path, { query, headers, signal });
-      failures = 0;
       if (response.status === 204 || !response.body) break;
-      await feed(response.body, createParser({ onEvent }));
+      if (!isEvents(response)) await response.body.cancel(); // a proxy's page
+      else await feed(response.body, createParser({ onEvent }));
     } catch (error) {
       if (signal?.aborted) return;
       if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
         flush();
         return onEnd?.(error);
       }
-      failures += 1;
     }
+    failures = isHeard || performance.now() - began > RETRY_MS_MAX ? 0 : failures + 1;
     await pause(Math.min(RETRY_MS_MAX, 250 * 2 ** failures), signal);
   }
   clearTimeout(timer);
@@ -54,20 +64,32 @@ export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
   if (!signal?.aborted) onEnd?.();
 }
 
+/** @param {Response} response */
+const isEvents = (response) => (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
+
 /** @param {ReadableStream<Uint8Array>} body @param {{feed: (text: string) => void}} parser */
 async function feed(body, parser) {
   const reader = body.pipeThrough(/** @type {any} */ (new TextDecoderStream())).getReader();
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    parser.feed(value);
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      parser.feed(value);
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // the connection, if what it brought could not be read
   }
 }
 
 /** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
 function pause(ms, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
   });
 }

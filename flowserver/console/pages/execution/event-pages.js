@@ -10,6 +10,7 @@ import { rowOf } from "./event-rows.js";
  */
 
 const PAGE = 100;
+const PATHS_AGAIN_MS = 15_000;
 const ROWS_MAX = 20_000;
 
 /** All events, by their ids, which count from 1 without gaps: any place of the history is one request away. */
@@ -32,6 +33,7 @@ export class AllEvents {
     /** The server reads a whole history before it knows a path. Until then rows have the names of their steps. */
     this.hasPaths = false;
     this.isAsking = false;
+    this.pathsTimer = 0;
     this.stop = new AbortController();
   }
 
@@ -102,8 +104,9 @@ export class AllEvents {
     this.isAsking = true;
     try {
       await api(this.path, { query: { limit: 1, paths: true }, signal: this.stop.signal });
-    } catch (error) {
-      if (!this.stop.signal.aborted) this.error = error;
+    } catch {
+      // The rows say what they can until then.
+      if (!this.stop.signal.aborted) this.pathsTimer = setTimeout(() => ((this.isAsking = false), this.askForPaths()), PATHS_AGAIN_MS);
       return;
     }
     this.hasPaths = true;
@@ -126,6 +129,7 @@ export class AllEvents {
   }
 
   close() {
+    clearTimeout(this.pathsTimer);
     this.stop.abort();
   }
 }

@@ -55,10 +55,9 @@ const SCHEDULED = /^(.+)-\d{8}T\d{6}Z$/;
 function StartedBy({ execution }) {
   const { parent, flowName: flow, name } = execution;
   const schedule = SCHEDULED.exec(name)?.[1] ?? null;
-  const { data } = useQuery(schedule === null || parent ? null : path`v1/flows/${flow}/schedules`, { limit: 1_000 });
+  const { data } = useQuery(schedule === null || parent ? null : path`v1/flows/${flow}/schedules/${schedule}`);
   if (parent) return html`<span>for <${Link} class="mono" to=${`/executions/${parent.split("/").map(encodeURIComponent).join("/")}`}>${parent}<//></span>`;
-  const isKnown = data?.schedules.some((/** @type {any} */ each) => each.name === schedule);
-  return isKnown ? html`<span>by schedule <${Link} to="/schedules" query=${{ flow }}>${schedule}<//></span>` : null;
+  return data ? html`<span>by schedule <${Link} to="/schedules" query=${{ flow }}>${schedule}<//></span>` : null;
 }
 
 /** @param {any} execution */

@@ -24,9 +24,7 @@ export function useInspected(run, path, at, { states, graph, execution, until })
   useEffect(() => {
     if (!path) return;
     const stop = new AbortController();
-    let timer = 0;
     const load = async () => {
-      timer = 0;
       try {
         const found = await eventsOf(run, path, at, isLoop, stop.signal);
         setRead({ path, ...found, error: null });
@@ -35,15 +33,16 @@ export function useInspected(run, path, at, { states, graph, execution, until })
       }
     };
     const listen = (/** @type {any[]} */ events) => {
-      if (events.some((event) => covers(path, event.stepPath ?? ""))) timer ||= setTimeout(load, READ_AGAIN_MS);
+      if (events.some((event) => covers(path, event.stepPath ?? ""))) loads.ask(READ_AGAIN_MS);
     };
+    const loads = oneAtATime(load);
     const isHurried = performance.now() - asked.current < HURRY_MS;
     asked.current = performance.now();
-    timer = setTimeout(load, isHurried ? HURRY_MS : 0);
+    loads.ask(isHurried ? HURRY_MS : 0);
     if (at === null) run.listeners.add(listen);
     return () => {
       stop.abort();
-      clearTimeout(timer);
+      loads.end();
       run.listeners.delete(listen);
     };
   }, [run, path, at, isLoop]);
@@ -52,6 +51,36 @@ export function useInspected(run, path, at, { states, graph, execution, until })
   const { entries, failures, event, hasOlder, error } = read.path === path ? read : NOTHING;
   const current = at === null ? (execution?.currentSteps?.find((/** @type {any} */ each) => each.path === path) ?? null) : null;
   return { path, node, current, until, summary: states?.get(node?.path ?? path) ?? null, entries: at === null && until ? closed(entries, until) : entries, failures, event, hasOlder, error };
+}
+
+/**
+ * Loads what was asked for after a while; asked again meanwhile, it loads once more when it is done.
+ * @param {() => Promise<void>} load which does not throw
+ */
+export function oneAtATime(load) {
+  let timer = 0;
+  let isLoading = false;
+  let isOver = false;
+  /** @type {number | null} */
+  let again = null;
+  const begin = async () => {
+    timer = 0;
+    isLoading = true;
+    await load();
+    isLoading = false;
+    if (again !== null) ask(again);
+    again = null;
+  };
+  const ask = (/** @type {number} */ ms) => {
+    if (isOver) return;
+    if (isLoading) again = ms;
+    else timer ||= setTimeout(begin, ms);
+  };
+  const end = () => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+  return { ask, end };
 }
 
 /**

@@ -36,12 +36,19 @@ export function RedriveDialog({ run, execution, graph, onClose }) {
   const token = useMemo(() => crypto.getRandomValues(new Uint32Array(2)).join("-"), []);
   const fault = faultOf(wish);
   const plan = usePlan(run, fault ? null : requestOf(wish, { dryRun: true }));
-  const change = (/** @type {Partial<Wish>} */ changes) => setWish({ ...wish, ...changes });
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const change = (/** @type {Partial<Wish>} */ changes) => setWish((now) => ({ ...now, ...changes }));
   const value = (/** @type {any} */ event) => event.currentTarget.value;
   const editInput = async () => {
     if (wish.hasInput) return change({ hasInput: false });
     const path = plan.data?.again?.[0]?.path ?? execution.failedStep;
-    change({ hasInput: true, input: wish.input || (await inputOf(run, path)) });
+    setError(null);
+    try {
+      const input = wish.input || (await inputOf(run, path));
+      setWish((now) => (now.from ? now : { ...now, hasInput: true, input }));
+    } catch (failure) {
+      setError(failure);
+    }
   };
   const redrive = async () => {
     if (fault) throw new Error(fault);
@@ -61,6 +68,7 @@ export function RedriveDialog({ run, execution, graph, onClose }) {
       </select></label>
     ${wish.definition === "version" && html`<label class="field"><span>Version</span><input inputmode="numeric" value=${wish.version} onInput=${(/** @type {any} */ event) => change({ version: value(event) })} /></label>`}
     ${!wish.from && html`<label class="row"><input type="checkbox" checked=${wish.hasInput} onChange=${editInput} /> Edit the input of the step</label>`}
+    <${Problem} error=${error} />
     ${wish.hasInput && html`<label class="field"><span>Input of the step; it replaces what the mappings gave</span>
       <textarea rows="8" spellcheck=${false} value=${wish.input} onInput=${(/** @type {any} */ event) => change({ input: value(event) })}></textarea></label>`}
     ${fault ? html`<p class="execution-fault" role="alert">${fault}</p>` : html`<${Plan} plan=${plan} />`}
