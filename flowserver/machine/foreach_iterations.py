@@ -69,12 +69,31 @@ class Loop:
     def __len__(self) -> int:
         return len(self._status)
 
+    def __getstate__(self) -> tuple[str, "_Texts", int, bytes, bytes]:
+        """Few objects, because there may be thousands of loops to pickle."""
+        columns = b"".join(column.tobytes() for column in self._columns())
+        return self.inner_path, self._texts, self.total, bytes(self._status), columns
+
+    def __setstate__(self, state: tuple[str, "_Texts", int, bytes, bytes]) -> None:
+        self.inner_path, self._texts, self.total, status, columns = state
+        self._status = bytearray(status)
+        self._first, self._last = array("q"), array("q")
+        self._attempts, self._steps, self._errors = array("I"), array("I"), array("I")
+        begin = 0
+        for column in self._columns():
+            end = begin + len(status) * column.itemsize
+            column.frombytes(columns[begin:end])
+            begin = end
+
+    def _columns(self) -> tuple["array[int]", ...]:
+        return self._first, self._last, self._attempts, self._steps, self._errors
+
     def begin(self, index: int, total: int, at_ms: int) -> None:
         """An iteration begins."""
         missing = index + 1 - len(self._status)
         if missing > 0:
             self._status.extend(bytes(missing))
-            for column in (self._first, self._last, self._attempts, self._steps, self._errors):
+            for column in self._columns():
                 column.extend([0] * missing)
         self.total = max(self.total, total, len(self._status))
         self._status[index] = _RUNNING
@@ -202,6 +221,10 @@ class Loops:
         loop = self._loops.pop(path, None)
         if loop is not None:
             self._bytes -= len(path) + len(loop) * ITERATION_BYTES
+
+    def all(self) -> Iterator[Loop]:
+        """The loops."""
+        return iter(self._loops.values())
 
     def get(self, path: str) -> Loop | None:
         """The loop of a step; None if it has begun no iteration."""

@@ -15,7 +15,7 @@ from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
 from flowserver.operations.executions import require_id
 from flowserver.operations.fold_cache import read_on
-from flowserver.operations.history_folds import HistoryFolds
+from flowserver.operations.history_folds import HistoryFold, HistoryFolds
 from flowserver.operations.page_tokens import event_id_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.store.executions.history_search import EventFilter, search_events
@@ -109,7 +109,7 @@ class HistorySearch:
                     lambda connection: read_on(connection, execution_id, paths, self._engine.limits)
                 )
 
-    def use_paths(self, execution_id: str) -> AbstractAsyncContextManager[EventPaths]:
+    def use_paths(self, execution_id: str) -> AbstractAsyncContextManager[HistoryFold]:
         """The paths of an execution's events as far as they have been read, for the length of a block, which may read
         on.
         """

@@ -33,6 +33,7 @@ from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.fold_cache import read_on
+from flowserver.operations.history_folds import HistoryFold
 from flowserver.operations.history_search import HistorySearch, PlacedEvent
 from flowserver.store.executions.history import find_news, list_events_page, time_of
 from flowserver.store.executions.lookups import is_running
@@ -274,7 +275,7 @@ class _Followed:
             look = await self._engine.slow_reads.ask(partial(self._look, place=place, paths=paths))
         return self._learn(place, changes, look)
 
-    def _use_paths(self) -> AbstractAsyncContextManager[EventPaths | None]:
+    def _use_paths(self) -> AbstractAsyncContextManager[HistoryFold | None]:
         if self._kind.with_paths:
             return self._search.use_paths(self._kind.execution_id)
         return nullcontext()
@@ -294,10 +295,15 @@ class _Followed:
         is_over = not is_running(connection, self._kind.execution_id)
         return _News(find_news(connection, self._kind.execution_id, from_event_id=place + 1), is_over)
 
-    def _can_place(self, news: Sequence[Event], paths: EventPaths | None) -> bool:
-        """Take the events into the paths, if these are wanted. False if earlier events are missing there."""
+    def _can_place(self, news: Sequence[Event], paths: HistoryFold | None) -> bool:
+        """Take the events into the paths, if these are wanted. False if earlier events are missing there.
+
+        False, too, if that may take long, and belongs in a thread.
+        """
         if paths is None:
             return True
+        if paths.summaries.takes_long(len(news)):
+            return False
         for event in news:
             if event.event_id == paths.last_event_id + 1:
                 paths.add(event)

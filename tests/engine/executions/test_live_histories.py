@@ -1,6 +1,7 @@
 """All readers of an execution get all of its events in order, and share the reads."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
@@ -14,7 +15,8 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import AccessDenied, InvalidArgument
 from flowserver.base.limits import Limits
 from flowserver.machine.events import Event
-from flowserver.operations import history_search, live_histories
+from flowserver.machine.step_summary_fold import StepSummaries
+from flowserver.operations import history_search, live_histories, rewinding
 from flowserver.operations.history_search import PlacedEvent
 from flowserver.operations.live_histories import Check, Page
 from flowserver.operations.redrive_plans import RedriveWish
@@ -267,6 +269,36 @@ async def test_events_have_their_paths_and_large_values(node: Node, functions: F
     all_events = await search("f", "e", EventFilter(), with_paths=True, next_token=None, limit=1_000)
     assert seen == [[placed.event.detail, placed.path] for placed in all_events.items]
     assert {"", "pay", "pack", "pack[1].label", "end"} <= {path for _, path in seen}
+
+
+async def test_the_past_of_the_steps_is_kept_beside_the_event_loop(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To pickle a large fold takes some 20 ms."""
+    names: list[str] = []
+    frozen = rewinding._frozen
+
+    def noted(summaries: StepSummaries) -> bytes:
+        names.append(threading.current_thread().name)
+        return frozen(summaries)
+
+    monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 1)
+    monkeypatch.setattr(rewinding, "BYTES_PER_EVENT", 1_000_000)
+    monkeypatch.setattr(rewinding, "_frozen", noted)
+    await node.register(functions, "shop/pay")
+    await node.create_flow("f", PAY)
+    row = await node.start("f", "e", {})
+    replying: asyncio.Task[None] | None = None
+
+    async def reply() -> None:
+        (await functions.next_call("shop/pay")).reply()
+
+    async for _page in node.operations.live_histories.follow(row.execution_id, with_paths=True, encode=Encoder()):
+        replying = replying or asyncio.create_task(reply())
+    described = await node.operations.executions.describe("f", "e")
+    assert described.status == "Succeeded"
+    assert len(names) > 5
+    assert threading.main_thread().name not in names
 
 
 async def test_a_search_keeps_no_follower_waiting(node: Node, long: int, monkeypatch: pytest.MonkeyPatch) -> None:

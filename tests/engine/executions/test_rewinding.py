@@ -28,6 +28,17 @@ PACK = """
   - {type: task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'}
   - {type: pass, name: stick}
 """
+NESTED = """
+- type: foreach
+  name: pack
+  iterationMapping: {collection: $.list, item: item}
+  steps:
+  - type: foreach
+    name: fold
+    iterationMapping: {collection: $.item, item: part}
+    steps:
+    - {type: pass, name: crease}
+"""
 WITHOUT_TASKS = PACK.replace(
     "task, name: label, resourceArn: 'acs:fc:::services/shop/functions/label'", "pass, name: a"
 )
@@ -65,9 +76,9 @@ def test_after_each_event_it_is_the_fold_of_the_events_until_then(
     assert (fold.size > fold.newest.size) is bool(bytes_max)
 
 
-def _iterations(summaries: StepSummaries) -> list[Iteration]:
-    loop = summaries.loops and summaries.loops.get("pack")
-    return list(loop.find("pack", 0, None)) if isinstance(loop, Loop) else []
+def _iterations(summaries: StepSummaries, path: str = "pack") -> list[Iteration]:
+    loop = summaries.loops and summaries.loops.get(path)
+    return list(loop.find(path, 0, None)) if isinstance(loop, Loop) else []
 
 
 def test_a_summary_with_very_many_open_lists_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +96,32 @@ def test_a_summary_with_very_many_open_lists_is_not_copied(monkeypatch: pytest.M
             widths.append(len(fold.newest))
     assert widths
     assert max(widths) <= 50
+
+
+def test_loops_that_have_ended_prevent_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreach in a foreach leaves very many loops; they are copied some at a time."""
+    monkeypatch.setattr(rewinding, "EVENTS_BETWEEN", 40)
+    monkeypatch.setattr(rewinding, "LATER", 1)
+    monkeypatch.setattr(rewinding, "ENTRIES_MAX", 20)
+    monkeypatch.setattr(rewinding, "LOOPS_AT_ONCE", 7)
+    world = World(flow(NESTED), input={"list": [[1, 2]] * 30})
+    world.run()
+    make = partial(StepSummaries, with_iterations=True)
+    fold, single = RewindableSummaries(make, 1_000_000), make()
+    for event in world.events:
+        fold.add(event)
+    last = world.events[-1].event_id
+    then = fold.before(last)()
+    assert last - then.last_event_id < 100
+    for event in world.events[: then.last_event_id]:
+        single.add(event)
+    for summaries in (then, single):
+        for event in world.events[summaries.last_event_id :]:
+            summaries.add(event)
+        assert len(summaries.loops or ()) == 31
+    assert (then.steps(), then.size) == (single.steps(), single.size)
+    for path in ("pack", "pack[0].fold", "pack[29].fold"):
+        assert _iterations(then, path) == _iterations(single, path) != []
 
 
 @pytest.fixture
