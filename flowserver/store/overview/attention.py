@@ -24,8 +24,8 @@ from flowserver.store.sql.unreadable import is_text, legible
 SHOWN_MAX: Final = 5
 """Of each kind."""
 
-READ_MAX: Final = 20
-"""Failures that are read: those of deleted flows are left out."""
+READ_MAX: Final = (20, 480)
+"""Failures that are read, and how many more if most of those are of deleted flows, which are left out."""
 
 PARKED_READ_MAX: Final = 1_000
 """Parked executions, by flow, of which the newest are shown."""
@@ -136,9 +136,16 @@ def _waiting_for_redrive(connection: Connection) -> Iterator[Attention]:
 
 def _failed(connection: Connection, status: Status, since_ms: int) -> Iterator[Attention]:
     wanted = ExecutionFilter(status=status, ended_from=since_ms)
-    page = list_all_executions(connection, wanted, after=None, limit=READ_MAX, bytes_max=BYTES_MAX)
+    rows: list[ExecutionRow] = []
+    after = None
+    for limit in READ_MAX:
+        page = list_all_executions(connection, wanted, after=after, limit=limit, bytes_max=BYTES_MAX)
+        rows += page.rows
+        after = page.following
+        if len(rows) >= SHOWN_MAX or after is None:
+            break
     kind = Kind.FAILED if status is Status.FAILED else Kind.TIMED_OUT
-    return (_of_execution(kind, row, row.stopped_at or row.started_at) for row in page.rows[:SHOWN_MAX])
+    return (_of_execution(kind, row, row.stopped_at or row.started_at) for row in rows[:SHOWN_MAX])
 
 
 def _waiting_tasks(connection: Connection) -> Iterator[Attention]:

@@ -69,6 +69,9 @@ def test_counts_and_what_to_look_at(database: Database) -> None:
         change(connection, "parked", parked_error="no such definition")
         save_new(connection, new_execution("redrive", **runs))
         change(connection, "redrive", waiting_steps=1)
+        for number in range(30):
+            stored = end(new_execution(f"g{number}", "flow-gone", started_at=NOW - 1), Status.FAILED)
+            save_new(connection, stored)
         for number, status in enumerate((Status.FAILED, Status.FAILED, Status.TIMED_OUT, Status.STOPPED)):
             started = {"started_at": NOW - 2 * QUARTER_MS + number * QUARTER_MS // 2}
             stored = end(new_execution(f"e{number}", **started), status, error="Broken", cause="x" * 1_000)
@@ -106,7 +109,7 @@ def test_counts_and_what_to_look_at(database: Database) -> None:
         assert items[6].text == "x" * attention.TEXT_CHARACTERS_MAX
         series = read_throughput(connection, NOW)
         assert (series.bucket_seconds, len(series.started), len(series.failed)) == (1800, BUCKETS, BUCKETS)
-        assert (sum(series.started), sum(series.failed)) == (11, 4)
+        assert (sum(series.started), sum(series.failed)) == (41, 4)
         assert series.complete_from == series.from_ms <= NOW - 86_400_000 + 1_800_000
 
 
