@@ -1,13 +1,14 @@
 """Folds over histories that are kept between requests, so that each request reads only the events that are new."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from operator import attrgetter
 from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from cachetools import LRUCache
+from cachetools import Cache, LRUCache
 from sqlalchemy import Connection
 
 from flowserver.base.errors import InvalidArgument
@@ -38,17 +39,36 @@ F = TypeVar("F", bound=Fold)
 
 
 class KeptFolds(Generic[F]):
-    """The most recently used folds, by execution id. Use it in the event loop."""
+    """The most recently used folds, by execution id; before them those of executions that are followed, which need
+    theirs for each event. Use it in the event loop.
+    """
 
     def __init__(self, make: Callable[[], F], limits: Limits) -> None:
         """`make` makes an empty fold."""
         self._make = make
         self._kept: LRUCache[str, F] = LRUCache(limits.step_paths_bytes_max, getsizeof=attrgetter("size"))
+        self._held: Cache[str, F] = Cache(limits.followed_summaries_bytes_max, getsizeof=attrgetter("size"))
+        """Of executions that are followed; the first ones, if there is no room for all."""
+        self._followers: Counter[str] = Counter()
         self._in_use: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def folds(self) -> list[F]:
         """Those that are kept."""
-        return list(self._kept.values())
+        return [*self._held.values(), *self._kept.values()]
+
+    @contextmanager
+    def following(self, execution_id: str) -> Iterator[None]:
+        """For the length of the block no other fold takes the place of the execution's, if there is room to hold it."""
+        self._followers[execution_id] += 1
+        try:
+            yield
+        finally:
+            self._followers[execution_id] -= 1
+            if not self._followers[execution_id]:
+                del self._followers[execution_id]
+                fold = self._held.pop(execution_id, None)
+                if fold is not None:
+                    self._keep(execution_id, fold)
 
     @asynccontextmanager
     async def use(self, execution_id: str) -> AsyncIterator[F]:
@@ -58,11 +78,17 @@ class KeptFolds(Generic[F]):
         """
         lock = self._in_use.setdefault(execution_id, asyncio.Lock())
         async with lock:  # else each of many requests would read the whole history
-            fold = self._kept.pop(execution_id, None)
+            cache = self._held if execution_id in self._held else self._kept
+            fold = cache.pop(execution_id, None)
             fold = self._make() if fold is None else fold
             yield fold
-            if fold.size <= self._kept.maxsize:
-                self._kept[execution_id] = fold
+            self._keep(execution_id, fold)
+
+    def _keep(self, execution_id: str, fold: F) -> None:
+        if execution_id in self._followers and self._held.currsize + fold.size <= self._held.maxsize:
+            self._held[execution_id] = fold
+        elif fold.size <= self._kept.maxsize:
+            self._kept[execution_id] = fold
 
 
 def read_on(connection: Connection, execution_id: str, fold: Fold, limits: Limits, up_to: int | None = None) -> None:

@@ -36,6 +36,8 @@ class HistoryFolds:
         self._kept: KeptFolds[HistoryFold] = KeptFolds(partial(HistoryFold, engine.limits), engine.limits)
         self.use = self._kept.use
         """See `KeptFolds.use`."""
+        self.following = self._kept.following
+        """See `KeptFolds.following`."""
 
     def folds(self) -> list[HistoryFold]:
         """Those that are kept."""

@@ -1,7 +1,7 @@
 """Search in the history of an execution: events that match, in either order, with the paths of their steps."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -114,3 +114,7 @@ class HistorySearch:
         on.
         """
         return self._paths.use(execution_id)
+
+    def following_paths(self, execution_id: str) -> AbstractContextManager[None]:
+        """For the length of a block, keep the paths of an execution's events before those that are not followed."""
+        return self._paths.following(execution_id)

@@ -216,6 +216,8 @@ class _Followed:
         self._reads: SingleFlight[int, _Look] = SingleFlight()
         self._watching = ExitStack()
         self._watch = self._watching.enter_context(engine.watchers.watch_changes(kind.execution_id))
+        if kind.with_paths:
+            self._watching.enter_context(search.following_paths(kind.execution_id))
         self._task = asyncio.create_task(self._follow(), name="followed history")
 
     def enter(self) -> None:

@@ -114,6 +114,13 @@ class ExecutionLimits:
         error="400 InvalidArgument if one execution passes it; otherwise the least recently used summaries are "
         "evicted, and made again from the whole history when they are needed",
     )
+    followed_summaries_bytes_max: int = limit(
+        134_217_728,
+        unit="bytes",
+        reason="memory of the step summaries that one node holds, besides those of `step_paths_bytes_max`, for the "
+        "streams of events with paths; an execution of 100,000 events takes some 7 MB",
+        error="none: the summaries of further streams are cached as those of other requests are",
+    )
     step_snapshots_bytes_max: int = limit(
         4_194_304,
         unit="bytes",

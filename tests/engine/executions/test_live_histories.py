@@ -261,13 +261,16 @@ async def test_events_have_their_paths_and_large_values(node: Node, functions: F
             (await functions.next_call("shop/pay")).reply()
 
     follow = node.operations.live_histories.follow
+    followers = node.operations.history_search._paths._kept._followers
     async for page in follow(row.execution_id, with_paths=True, encode=encode):
+        assert followers == {row.execution_id: 1}
         for piece in page.pieces:
             seen += msgspec.json.decode(piece)
         replying = replying or asyncio.create_task(reply_twice())
     search = node.operations.history_search.search
     all_events = await search("f", "e", EventFilter(), with_paths=True, next_token=None, limit=1_000)
     assert seen == [[placed.event.detail, placed.path] for placed in all_events.items]
+    assert not followers
     assert {"", "pay", "pack", "pack[1].label", "end"} <= {path for _, path in seen}
 
 
