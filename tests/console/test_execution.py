@@ -342,3 +342,50 @@ LOADS = """async () => {
 def test_the_inspector_reads_one_answer_at_a_time(page: Page) -> None:
     page.goto("/flows")
     assert page.evaluate(LOADS) == [1, 2]
+
+
+OVERTAKEN = """async () => {
+  const module = (path) => import(new URL(`console/${path}`, document.baseURI).href);
+  const { Run } = await module("pages/execution/run.js");
+  const { useQuery } = await module("store/queries.js");
+  const { h, render } = await module("vendor/preact.js");
+  const native = globalThis.fetch;
+  const held = [];
+  let wake = () => {};
+  globalThis.fetch = (url, options) => {
+    if (!url.includes("/overtaken")) return native(url, options);
+    return new Promise((resolve) => (held.push((data) => resolve(Response.json(data))), wake()));
+  };
+  const asked = (count) => new Promise((resolve) => (wake = () => held.length >= count && resolve())).then(() => held);
+  const asking = async (count, ask) => {
+    held.length = 0;
+    const come = asked(count);
+    ask();
+    return [...(await come)];
+  };
+  const run = new Run("overtaken", "run");
+  const [page] = await asking(1, () => (void run.readSummary(), void run.readSummary()));
+  const summary = { steps: [], nextToken: null, lastEventId: 1, status: "Succeeded" };
+  (await asking(1, () => page(summary)))[0](summary);
+  const looks = [];
+  const [first, second] = await asking(2, () => looks.push(run.look(), run.look()));
+  second({ status: "Succeeded" });
+  await looks[1];
+  first({ status: "Running" });
+  await looks[0];
+  run.close();
+  let shown = null;
+  const Shown = () => (shown = useQuery("v1/overtaken"), null);
+  const [before] = await asking(1, () => render(h(Shown), document.createElement("div")));
+  const [after] = await asking(1, () => void shown.reload());
+  before({ number: 1 });
+  after({ number: 2 });
+  while (shown.loading) await new Promise(requestAnimationFrame);
+  globalThis.fetch = native;
+  return [run.execution.value.status, shown.data.number];
+}"""
+
+
+def test_what_was_asked_before_a_change_does_not_count_after_it(page: Page) -> None:
+    page.goto("/flows")
+    assert page.evaluate(OVERTAKEN) == ["Succeeded", 2]

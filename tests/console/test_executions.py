@@ -287,3 +287,13 @@ def test_a_key_signs_in_until_it_is_disabled(
         while not dialog.is_visible():  # the server looks again after a second
             page.clock.run_for(POLL_MS)
         expect(dialog).to_contain_text("The server no longer takes your token")
+
+
+def test_a_token_is_forgotten_where_the_server_wants_none(opened: Callable[..., Page]) -> None:
+    page = opened(token="left-over")
+    page.goto("/executions")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("banner")).to_contain_text("no keys")
+    expect(page.get_by_role("button", name="Sign out")).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("grid", name="Executions")).to_be_visible()

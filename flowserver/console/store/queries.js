@@ -32,7 +32,8 @@ class Entry {
     this.state.value = { ...this.state.peek(), loading: true };
     try {
       const data = await api(this.path, { query: this.query, signal: request.signal });
-      if (this.request === request) this.state.value = { data, error: null, loading: false };
+      if (this.request !== request) return;
+      this.state.value = { data, error: null, loading: false };
     } catch (error) {
       if (this.request !== request || request.signal.aborted) return;
       this.state.value = { data: this.state.peek().data, error, loading: false };
