@@ -1,5 +1,6 @@
 """The status, instants and errors of each iteration of a foreach, folded from events."""
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -102,6 +103,25 @@ def test_a_failed_iteration_cuts_others_short() -> None:
     assert [each.status for each in _all(summaries, "pack")] == [StepStatus.FAILED, StepStatus.CANCELLED]
     assert {each.status for each in _all(summaries, "pack[1].check.inner")} == {StepStatus.CANCELLED}
     assert [each.index for each in _loop(summaries, "pack").find("pack", 0, StepStatus.CANCELLED)] == [1]
+
+
+def test_a_copy_of_a_fold_goes_on_by_itself() -> None:
+    world = World(flow(NESTED), input={"list": [1, 2]}, replies={})
+    world.start()
+    world.now_ms += 1_000
+    world.reply(Success({}), world.calls[0])
+    world.reply(Failure("Torn", ""), world.calls[1])
+    whole = _fold(world.events)
+    for number in range(len(world.events)):
+        summaries = _fold(world.events[:number])
+        copied = pickle.loads(pickle.dumps(summaries))
+        for event in world.events[number:]:
+            copied.add(event)
+        for path in ("pack", "pack[0].check.inner", "pack[1].check.inner"):
+            assert _all(copied, path) == _all(whole, path)
+        assert whole.loops is not None
+        assert [loop.counts() for loop in copied.loops.all()] == [loop.counts() for loop in whole.loops.all()]
+        assert copied.size == whole.size
 
 
 def test_a_stopped_execution_cancels_what_runs() -> None:
