@@ -168,7 +168,7 @@ class _Consoles:
         finally:
             looking.cancel()
             reader.ended.cancel()
-            reader.transport.close()
+            await reader.close()
 
     async def _look(self, place: str, news: asyncio.Event) -> None:
         while True:

@@ -107,6 +107,7 @@ async def _delays(stage: Stage, execution: str, turns: int) -> list[float]:
     reader = await open_stream(stage.clients[-1].url, "poll-slowly", execution, on_part=arrived)
     before = len(delays)
     await reader.ended
+    await reader.close()
     return delays[before:]
 
 
@@ -135,8 +136,7 @@ async def _measured(
     seconds, used = time.perf_counter() - began, stage.cpu_seconds() - cpu - own_seconds
     others = machine_cpu_seconds() - machine - (stage.cpu_seconds() - cpu) - (time.process_time() - generator)
     watching.cancel()
-    for reader in readers:
-        reader.transport.close()
+    await asyncio.gather(*(reader.close() for reader in readers))
     await asyncio.sleep(settled_seconds)
     (events,) = {reader.events for reader in readers}
     return {
@@ -190,9 +190,15 @@ class Stream(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self.begun: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
+        self._closed: asyncio.Future[None] = loop.create_future()
         self.events = self.chunks = 0
         self._parser = httptools.HttpResponseParser(self)
         self._tail = b""
+
+    async def close(self) -> None:
+        """Close the connection, and wait until it is closed."""
+        self.transport.close()
+        await self._closed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -201,6 +207,7 @@ class Stream(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def connection_lost(self, _error: Exception | None) -> None:
+        self._closed.set_result(None)
         if not self.ended.done():
             self.ended.set_exception(ConnectionResetError("the server closed the connection"))
 
