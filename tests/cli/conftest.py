@@ -1,5 +1,6 @@
 """Runs the command line within the test's process; a test that needs a separate process starts one itself."""
 
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -31,6 +32,15 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def no_callbacks_of_the_collector() -> Iterator[None]:
+    """Hypothesis registers one; an exception that a signal raises in it, as `--timeout` does, would fail the test."""
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = callbacks
 
 
 @pytest.fixture
