@@ -4,10 +4,12 @@
 .DEFAULT_GOAL := help
 .PHONY: help install run test covered check testing format docs vendor screenshots lock
 
-# The newest Python that starts: a name may exist without an interpreter behind it (pyenv's shims).
+# Of all Pythons in PATH an optimised build (flowserver/base/interpreter.py), and of equals the newest. A name may exist
+# without an interpreter behind it (pyenv's shims).
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
-PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
-	$$name -c '$(SUPPORTED)' 2>/dev/null && { echo $$name; break; }; done)
+PYTHON ?= $(shell for name in $$(which -a python3.13 python3.12 python3.11 python3 2>/dev/null); do \
+	echo "$$($$name flowserver/base/interpreter.py 2>/dev/null) $$name"; \
+	done | awk '$$1 + 0 > best { best = $$1 + 0; name = $$2 } END { print name }')
 
 VENV := .venv
 BIN := $(VENV)/bin
