@@ -1,7 +1,8 @@
 """How the running Python was built. It is also a program: the Makefile asks each interpreter that it finds.
 
 `python interpreter.py` prints its rank: 3 if the interpreter was built with profile-guided optimisation, 2 if not, 1 if
-it cannot make environments, and 0 if it is too old. An optimised build runs this server with a fifth less processor time.
+it cannot make environments, and 0 if it is too old. An optimised build runs this server with a fifth less processor
+time.
 """
 
 import importlib.util
@@ -15,7 +16,7 @@ OLDEST: Final = (3, 11)
 def is_optimised() -> bool:
     """Whether the interpreter's build flags say that it was built with profile-guided optimisation.
 
-    Debian and its descendants build it so, and remove the flags from what they install; Windows installers tell no flags.
+    Debian and its descendants build it so, and remove the flags from what they install; Windows' builds tell no flags.
     """
     if "deb_system" in sysconfig.get_scheme_names() or sysconfig.get_config_var("CONFIG_ARGS") is None:
         return True
