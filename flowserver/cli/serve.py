@@ -68,7 +68,7 @@ def serve(settings: Settings) -> None:
         app.state.is_wide = not all(is_loopback(listener.getsockname()[0]) for listener in listeners)
         url = base_url(*listeners[0].getsockname()[:2])
         run = serve_until_stopped if settings.processes == 1 else serve_with_front
-        run(app, listeners, lambda: _announce(url, place, admission))
+        run(app, listeners, lambda: _announce(url, place, admission, has_console=settings.console))
 
 
 def _prepare(database: Database, migrate: bool | None) -> Admission:
@@ -87,9 +87,11 @@ def _collect_garbage_seldom() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
-def _announce(url: str, place: str, admission: Admission) -> None:
+def _announce(url: str, place: str, admission: Admission, *, has_console: bool) -> None:
     typer.echo(f"flowserver {__version__} is ready (Ctrl-C stops it)")
     typer.echo(f"  API     {url}  (for SDKs; REST is under /v1)")
+    if has_console:
+        typer.echo(f"  Console {url}/  (in a browser)")
     typer.echo(f"  Docs    {url}/docs")
     typer.echo(f"  Data    {place}")
     typer.echo(f"  Access  {_ACCESS[admission]}")

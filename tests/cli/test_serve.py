@@ -59,11 +59,12 @@ def test_starts_on_an_empty_machine_and_shuts_down(new_url, processes):
         assert "server" not in answer.headers
         server.stop(signal.SIGINT)
     file = new_url.removeprefix("sqlite:///")
-    announcement, log = server.log.splitlines()[:6], server.log.splitlines()[6:]
+    announcement, log = server.log.splitlines()[:7], server.log.splitlines()[7:]
     assert announcement == [
         f"migrated {file} to revision {REVISIONS[-1]} ({len(REVISIONS)} applied)",
         f"flowserver {__version__} is ready (Ctrl-C stops it)",
         f"  API     {server.url}  (for SDKs; REST is under /v1)",
+        f"  Console {server.url}/  (in a browser)",
         f"  Docs    {server.url}/docs",
         f"  Data    {file}",
         "  Access  open to every program on this machine; to close it: flowserver keys create",
@@ -74,7 +75,8 @@ def test_starts_on_an_empty_machine_and_shuts_down(new_url, processes):
 
 @PROCESSES
 def test_waiting_clients_are_answered_when_the_server_stops(sqlite_url, processes):
-    with ServerProcess(sqlite_url, "--processes", processes) as server, _client(server) as client:
+    flags = ("--no-console", "--processes", processes)
+    with ServerProcess(sqlite_url, *flags) as server, _client(server) as client:
         _start_execution(client, WAIT)
         poll = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
         poll.request("GET", "/v1/flows/f/executions/e?wait=60")
@@ -87,7 +89,9 @@ def test_waiting_clients_are_answered_when_the_server_stops(sqlite_url, processe
         assert (answer.status, json.load(answer)["status"]) == (200, "Running")
         poll.close()
     assert seen.count("data: ") == 3
-    assert all(LOG_LINE.match(line) for line in server.log.splitlines()[5:])
+    announcement, log = server.log.splitlines()[:5], server.log.splitlines()[5:]
+    assert [line.split()[0] for line in announcement] == ["flowserver", "API", "Docs", "Data", "Access"]
+    assert all(LOG_LINE.match(line) for line in log)
 
 
 @pytest.fixture
