@@ -16,7 +16,7 @@ from flowserver.machine.step_summary_fold import StepSummaries
 from tests.conformance.cases import Reply
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World
-from tests.support.written_events import written_events
+from tests.support.written_events import FAILED_LOOP, written_events
 
 NESTED = """
     - type: foreach
@@ -136,24 +136,6 @@ def test_a_stopped_execution_cancels_what_runs() -> None:
         ] * 2
 
 
-FAILED_LOOP = (
-    "ExecutionStarted - 0",
-    "StepEntered pack 1",
-    "StepStarted pack 2",
-    'IterationEntered pack 3 {"index":0,"total":4}',
-    'IterationEntered pack 3 {"index":1,"total":4}',
-    "StepEntered label 4",
-    "StepSucceeded label 6",
-    "StepExited label 7",
-    "IterationExited pack 8",
-    "StepEntered label 5",
-    'StepFailed label 10 {"error":"Torn"}',
-    "StepExited label 11",
-    "IterationExited pack 12",
-    'StepFailed pack 13 {"error":"Torn"}',
-    "StepExited pack 14",
-    "ExecutionFailed - 15",
-)
 AGAIN = 'IterationEntered pack 19 {"index":1,"total":4}'
 
 

@@ -20,7 +20,7 @@ from flowserver.machine.step_summary_fold import ENTRY_BYTES, StepSummaries
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World
-from tests.support.written_events import written_events
+from tests.support.written_events import FAILED_LOOP, written_events
 
 RUN = [case for case in flow_cases() if case.refused is None]
 PACK = """
@@ -291,26 +291,6 @@ def test_impossible_causes_are_ignored(events: list[Event]) -> None:
 
 def _told(*lines: str) -> dict[str, StepSummary]:
     return _summed(written_events(*lines))
-
-
-FAILED_LOOP = (
-    "ExecutionStarted - 0",
-    "StepEntered pack 1",
-    "StepStarted pack 2",
-    'IterationEntered pack 3 {"index":0,"total":4}',
-    'IterationEntered pack 3 {"index":1,"total":4}',
-    "StepEntered label 4",
-    "StepSucceeded label 6",
-    "StepExited label 7",
-    "IterationExited pack 8",
-    "StepEntered label 5",
-    'StepFailed label 10 {"error":"Torn"}',
-    "StepExited label 11",
-    "IterationExited pack 12",
-    'StepFailed pack 13 {"error":"Torn"}',
-    "StepExited pack 14",
-    "ExecutionFailed - 15",
-)
 
 
 def test_a_redrive_continues_the_same_loop() -> None:

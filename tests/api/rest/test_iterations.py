@@ -5,7 +5,7 @@ import pytest
 
 from tests.api.rest.conftest import assert_problem
 
-LOOP = """\
+NESTED = """\
 version: v1
 type: flow
 steps:
@@ -24,7 +24,7 @@ HERE = "/v1/flows/order/executions/run/iterations"
 
 @pytest.fixture
 async def run(client: httpx.AsyncClient) -> None:
-    await client.put("/v1/flows/order", json={"definition": LOOP})
+    await client.put("/v1/flows/order", json={"definition": NESTED})
     lists = [[0] * 5, [0], []]
     await client.post("/v1/flows/order/executions?wait=60", json={"name": "run", "input": {"list": lists}})
 

@@ -15,7 +15,6 @@ from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.operations.rewinding import RewindableSummaries
 from flowserver.operations.step_summaries import StepPage
 from tests.conformance.cases import Reply
-from tests.engine.called_functions import Call, Functions
 from tests.engine.nodes import Node
 from tests.support.flows import flow
 from tests.support.world import World
@@ -171,22 +170,13 @@ async def test_a_page_of_iterations_is_bounded_by_its_bytes(node: Node) -> None:
     assert ([each.path for each in page.items], page.next_token) == (["pack[0]", "pack[1]", "pack[2]"], "3")
 
 
-async def test_an_earlier_event_than_a_redrive(node: Node, functions: Functions) -> None:
-    broken = {3}
-
-    def answer(call: Call) -> None:
-        if call.event["item"] in broken:
-            call.fail("Torn")
-        else:
-            call.reply({})
-
-    await node.register(functions, "shop/label")
-    functions.scripts["shop/label"] = answer
+async def test_an_earlier_event_than_a_redrive(node: Node, broken_items: set[int]) -> None:
+    broken_items.add(3)
     await node.create_flow("f", PACK)
     await node.start("f", "e", {"list": list(range(8))})
     await node.end_of("f", "e")
     failed = await _at(node, None)
-    broken.clear()
+    broken_items.clear()
     await node.operations.redrives.redrive("f", "e", RedriveWish())
     await node.end_of("f", "e")
     assert (await _at(node, None)).execution_status == "Succeeded"

@@ -11,7 +11,6 @@ from flowserver.machine.step_summary import Iterations, StepSummary
 from flowserver.machine.step_summary_fold import Seen, StepSummaries
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.history_search import EventFilter
-from tests.engine.called_functions import Call, Functions
 from tests.engine.nodes import Node
 
 PACK = """
@@ -23,17 +22,8 @@ PACK = """
 """
 
 
-async def test_a_redrive_keeps_finished_steps_and_counts_new_failures(node: Node, functions: Functions) -> None:
-    broken = {3, 5}
-
-    def answer(call: Call) -> None:
-        if call.event["item"] in broken:
-            call.fail("Torn")
-        else:
-            call.reply({})
-
-    await node.register(functions, "shop/label")
-    functions.scripts["shop/label"] = answer
+async def test_a_redrive_keeps_finished_steps_and_counts_new_failures(node: Node, broken_items: set[int]) -> None:
+    broken_items.update({3, 5})
     await node.create_flow("f", PACK)
     await node.start("f", "e", {"list": list(range(8))})
     await node.end_of("f", "e")
@@ -41,7 +31,7 @@ async def test_a_redrive_keeps_finished_steps_and_counts_new_failures(node: Node
     assert (pack.status, label.status, label.error) == ("Failed", "Failed", "Torn")
     assert pack.iterations is not None
     assert (pack.iterations.total, pack.iterations.failed, pack.iterations.running) == (8, 1, 0)
-    broken.clear()
+    broken_items.clear()
     await node.operations.redrives.redrive("f", "e", RedriveWish())
     await node.end_of("f", "e")
     pack, label = await _steps(node)
