@@ -149,7 +149,7 @@ def failures_by_quarter(connection: Connection, status: Status, since_ms: int, n
     quarter = (ended.c.stopped_at // QUARTER_MS).label("quarter")
     query = select(quarter, ended.c.flow_id, func.count().label("found"), func.min(ended.c.stopped_at).label("first"))
     rows = connection.execute(query.group_by(quarter, ended.c.flow_id)).all()
-    deleted = _deleted_among(connection, {row.flow_id for row in rows if is_text(row.flow_id)})
+    deleted = deleted_among(connection, {row.flow_id for row in rows if is_text(row.flow_id)})
     counts: dict[int, int] = {}
     for row in rows:
         if row.flow_id not in deleted:
@@ -158,7 +158,8 @@ def failures_by_quarter(connection: Connection, status: Status, since_ms: int, n
     return FailuresByQuarter(counts, min(row.first for row in rows) + 1 if is_cut else since_ms)
 
 
-def _deleted_among(connection: Connection, flow_ids: set[str]) -> set[str]:
+def deleted_among(connection: Connection, flow_ids: set[str]) -> set[str]:
+    """Those of the flows that are deleted: lists do not have their executions."""
     listed = among(flows.c.flow_id, bindparam("ids"))
     query = select(flows.c.flow_id).where(listed, flows.c.deleted_at.is_not(None))
     return set(connection.execute(query, {"ids": texts(connection, sorted(flow_ids))}).scalars()) if flow_ids else set()

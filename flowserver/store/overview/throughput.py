@@ -1,16 +1,19 @@
 """How many executions were started, and how many failed, over the last minute, hour or day.
 
 Both are read from the newest entries of an index: from SERIES_ROWS_MAX at most, so a busy server has them for a shorter
-time than a quiet one.
+time than a quiet one. Executions of deleted flows are left out, as in the lists that the numbers lead to.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, func, select
 
 from flowserver.machine.state import Status
+from flowserver.store.overview.counts import deleted_among
 from flowserver.store.schema.tables import UNSUCCESSFUL, executions
+from flowserver.store.sql.unreadable import is_text
 
 SERIES_ROWS_MAX: Final = 10_000
 
@@ -50,19 +53,20 @@ def read_throughput(connection: Connection, now_ms: int) -> Throughput:
 
 
 def _started(now_ms: int) -> Select[Any]:
-    """Instants of starts, the newest first."""
-    query = select(header.started_at.label("at")).where(header.started_at <= now_ms)
+    """Starts, the newest first."""
+    query = select(header.started_at.label("at"), header.flow_id).where(header.started_at <= now_ms)
     return query.order_by(header.started_at.desc(), header.execution_id)
 
 
 def _failed(status: Status, now_ms: int) -> Select[Any]:
-    query = select(header.stopped_at.label("at")).where(UNSUCCESSFUL, header.status == str(status))
+    query = select(header.stopped_at.label("at"), header.flow_id).where(UNSUCCESSFUL, header.status == str(status))
     return query.where(header.stopped_at <= now_ms).order_by(header.stopped_at.desc(), header.execution_id)
 
 
 def _oldest_of(connection: Connection, query: Select[Any]) -> int | None:
     """The instant of the first row that no series counts; None if there are not so many."""
-    found: int | None = connection.execute(query.offset(SERIES_ROWS_MAX).limit(1)).scalar_one_or_none()
+    instants = query.with_only_columns(query.selected_columns.at)
+    found: int | None = connection.execute(instants.offset(SERIES_ROWS_MAX).limit(1)).scalar_one_or_none()
     return found
 
 
@@ -70,6 +74,11 @@ def _parts(connection: Connection, query: Select[Any], from_ms: int, seconds: in
     at = query.selected_columns.at
     some = query.where(at >= from_ms).limit(SERIES_ROWS_MAX).subquery()
     number = ((some.c.at - from_ms) // (1000 * seconds)).label("number")
-    rows = connection.execute(select(number, func.count().label("found")).group_by(number))
-    found = {row.number: row.found for row in rows}
-    return [found.get(number, 0) for number in range(BUCKETS)]
+    counted = select(number, some.c.flow_id, func.count().label("found")).group_by(number, some.c.flow_id)
+    rows = connection.execute(counted).all()
+    deleted = deleted_among(connection, {row.flow_id for row in rows if is_text(row.flow_id)})
+    found = Counter[int]()
+    for row in rows:
+        if row.flow_id not in deleted:
+            found[row.number] += row.found
+    return [found[number] for number in range(BUCKETS)]

@@ -63,7 +63,10 @@ class OverviewQuery(QueryParameters):
 
 
 class Series(Resource):
-    """Starts and failures in equal parts of time, the oldest first. The last part has only begun."""
+    """Starts and failures in equal parts of time, the oldest first. The last part has only begun.
+
+    Executions of deleted flows are left out.
+    """
 
     model_config = with_examples(_SERIES)
 
