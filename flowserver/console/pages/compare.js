@@ -22,7 +22,7 @@ const LIVE_SECONDS = 2;
 /** @param {import("../routes.js").PageProps} props */
 export default function Compare({ query }) {
   const [a, b] = [sideOf(query.left), sideOf(query.right)];
-  const [left, right] = [useRun(a), useRun(b)];
+  const [left, right] = [useSide(a), useSide(b)];
   const swap = () => setQuery({ left: query.right ?? null, right: query.left ?? null });
   useKeys("Compare", [{ keys: "s", label: "Swap the runs", run: () => (a && b ? swap() : false) }]);
   if (!a) {
@@ -45,17 +45,17 @@ export default function Compare({ query }) {
 /** @typedef {{execution: any, steps: any, graph: any, error: any}} Read */
 
 /** What is known of a run; read again while it runs. @param {Side | null} side @returns {Read} */
-function useRun(side) {
-  const whole = useQuery(side && side.place);
+function useSide(side) {
+  const whole = useQuery(side && side.apiPath);
   const isRunning = whole.data?.status === "Running";
   const live = { everySeconds: isRunning ? LIVE_SECONDS : 0 };
-  const state = useQuery(side && isRunning ? side.place : null, { documents: false }, live);
+  const state = useQuery(side && isRunning ? side.apiPath : null, { documents: false }, live);
   const isSame = !whole.data || !state.data || hasSameDocuments(whole.data, state.data);
   useEffect(() => {
     if (!isSame && !whole.loading) void whole.reload();
   }, [isSame, state.data]);
   const execution = isSame && state.data && whole.data ? withDocuments(state.data, whole.data) : whole.data;
-  const steps = useQuery(side && `${side.place}/steps`, { limit: STEPS_MAX }, live);
+  const steps = useQuery(side && `${side.apiPath}/steps`, { limit: STEPS_MAX }, live);
   const graph = useGraph(whole.data?.definition ?? null);
   return { execution, steps: steps.data, graph: graph.data, error: whole.error ?? state.error ?? steps.error };
 }

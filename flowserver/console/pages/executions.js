@@ -18,7 +18,7 @@ const PAGE = 50;
 const SELECTED_MAX = 10_000;
 
 /** @param {any} row */
-const placeOf = (row) => path`/executions/${row.flowName}/${row.name}`;
+const pathOf = (row) => path`/executions/${row.flowName}/${row.name}`;
 /** @param {any} row */
 const isLive = (row) => row.stoppedTime === null;
 /** @param {any} row */
@@ -33,7 +33,7 @@ function Trouble({ row }) {
 
 const COLUMNS = [
   { key: "status", title: html`<span class="narrow-hidden">Status</span>`, width: "118px", narrow: "18px", render: (/** @type {any} */ row) => html`<${ExecutionStatus} row=${row} />` },
-  { key: "name", title: "Name", width: "minmax(120px, 2fr)", narrow: "minmax(0, 3fr)", render: (/** @type {any} */ row) => html`<${Link} to=${placeOf(row)} class="mono" title=${row.name} tabindex="-1">${row.name}<//>` },
+  { key: "name", title: "Name", width: "minmax(120px, 2fr)", narrow: "minmax(0, 3fr)", render: (/** @type {any} */ row) => html`<${Link} to=${pathOf(row)} class="mono" title=${row.name} tabindex="-1">${row.name}<//>` },
   { key: "flow", title: "Flow", width: "minmax(0, 1.2fr)", narrow: "minmax(0, 2fr)", render: (/** @type {any} */ row) => html`<span title=${row.flowName}>${row.flowName}</span>` },
   { key: "version", title: "Version", width: "84px", narrow: false, render: (/** @type {any} */ row) => html`<span class="muted" title=${row.alias ?? ""}>${row.version ?? ""}${row.alias && ` (${row.alias})`}</span>` },
   { key: "started", title: "Started", width: "128px", narrow: false, render: (/** @type {any} */ row) => html`<${Time} at=${row.startedTime} />` },
@@ -93,7 +93,7 @@ export default function Executions({ query }) {
       </div>
       <${Problem} error=${hasNoFlow ? null : list.error} onRetry=${list.reload} />
       <${Table} label="Executions" columns=${COLUMNS} rows=${list.rows} keyOf=${keyOf} loading=${list.loading} done=${list.done}
-        onOpen=${(/** @type {any} */ row) => go(placeOf(row))} more=${list.paused ? undefined : list.more} onVisible=${list.onVisible}
+        onOpen=${(/** @type {any} */ row) => go(pathOf(row))} more=${list.paused ? undefined : list.more} onVisible=${list.onVisible}
         selected=${selected} onSelect=${select} isDim=${(/** @type {any} */ row) => list.gone.has(row.id)}
         empty=${hasNoFlow ? html`<${Empty} command="flowserver flows list">There is no flow <code>${query.flow}</code>. <${Link} to="/flows">Show the flows<//><//>`
           : !list.error && html`<${Nothing} list=${list} isFiltered=${isFiltered} command=${commandOf(query)} />`}

@@ -140,6 +140,6 @@ function rateOf(calls, measured) {
 /** What definitions write. @param {any} row */
 function arnOf(row) {
   const [service, qualifier] = row.service.split(".");
-  const place = service === "-" ? "" : `services/${service}${qualifier ? `.${qualifier}` : ""}/`;
-  return `acs:fc:::${place}functions/${row.function}`;
+  const within = service === "-" ? "" : `services/${service}${qualifier ? `.${qualifier}` : ""}/`;
+  return `acs:fc:::${within}functions/${row.function}`;
 }

@@ -130,13 +130,13 @@ function FlowFilter({ flow }) {
  *   onReport: (how: "succeed" | "fail", text: string) => Promise<void>, onClose: () => void, focusRef: any}} props
  */
 function Task({ task, isGone, mode, onMode, onReport, onClose, focusRef }) {
-  const place = path`/executions/${task.flowName}/${task.executionName}`;
+  const runPath = path`/executions/${task.flowName}/${task.executionName}`;
   const command = `flowserver tasks succeed ${task.taskToken} --output '{"approved": true}'`;
   const { data, error } = useQuery(path`v1/flows/${task.flowName}/executions/${task.executionName}`);
   return html`<${Side} title=${html`<span ref=${focusRef} tabindex="-1" class="mono">${task.executionName}</span>`} label=${`Task ${task.stepName} of ${task.flowName}/${task.executionName}`} onClose=${onClose} actions=${html`<${Copy} text=${command} label="Copy as command" />`}>
     <${Facts} facts=${[
       ["Flow", html`<${Link} to=${path`/flows/${task.flowName}`}>${task.flowName}<//>`],
-      ["Execution", html`<${Link} to=${place} query=${{ step: task.stepName }} class="mono">${task.executionName}<//>`],
+      ["Execution", html`<${Link} to=${runPath} query=${{ step: task.stepName }} class="mono">${task.executionName}<//>`],
       ["Step", html`<code>${task.stepName}</code>`],
       ["Waits since", html`<${Time} at=${task.enteredTime} />`],
       ["Times out", task.dueTime && html`<${Time} at=${task.dueTime} />`],

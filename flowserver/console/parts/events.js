@@ -13,8 +13,8 @@ stylesheet(new URL("./events.css", import.meta.url));
 /**
  * @typedef {{id: number, type: string, path: string, at: number, text: string, tone: string}} EventRow
  * @typedef {{count: number, isWhole: boolean, loading: boolean, error: any, rowAt: (index: number) => EventRow | undefined,
- *   indexOf: (id: number) => number, need: (first: number, last: number) => void, loaded: () => Iterable<EventRow>}} EventSource
- * @typedef {{source: EventSource, search: string, selected: number | null, onSelect: (row: EventRow) => void,
+ *   indexOf: (id: number) => number, need: (first: number, last: number) => void, loaded: () => Iterable<EventRow>}} EventRows  events of an execution, as far as they were loaded
+ * @typedef {{source: EventRows, search: string, selected: number | null, onSelect: (row: EventRow) => void,
  *   onOpen: (row: EventRow) => void, startAtEnd?: boolean}} EventListProps
  *   `startAtEnd`: the list is first shown at its end, and stays there while it grows
  */
@@ -49,7 +49,7 @@ export function EventList({ source, search, selected, onSelect, onOpen, startAtE
     } else if (isAtEnd.current && !isUnderPointer.current && count) show(count - 1, "end");
   }, [selected, source, isAtEnd.current || selected !== null ? count > 0 && (isAtEnd.current ? count : true) : 0]);
 
-  const place = () => (selected === null ? -1 : found ? found.findIndex((row) => row.id === selected) : source.indexOf(selected));
+  const selectedIndex = () => (selected === null ? -1 : found ? found.findIndex((row) => row.id === selected) : source.indexOf(selected));
   const move = (/** @type {number} */ index) => {
     const next = Math.max(0, Math.min(count - 1, index));
     const row = rowAt(next);
@@ -61,7 +61,7 @@ export function EventList({ source, search, selected, onSelect, onOpen, startAtE
   const pageRows = () => Math.max(1, Math.floor((view.current?.clientHeight ?? 240) / EVENT_ROW_PX) - SCROLL_SPARE);
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = place();
+    const at = selectedIndex();
     const row = at < 0 ? undefined : rowAt(at);
     if (event.key === "ArrowDown" || event.key === "j") move(at < 0 ? first : at + 1);
     else if (event.key === "ArrowUp" || event.key === "k") move(at < 0 ? last : at - 1);
@@ -80,7 +80,7 @@ export function EventList({ source, search, selected, onSelect, onOpen, startAtE
   };
   const isPointed = (/** @type {boolean} */ value) => () => void (isUnderPointer.current = value);
   if (!count && !source.loading) return html`<div class="empty"><p>${found ? "No event that is loaded matches." : "No event matches."}</p></div>`;
-  const chosen = place();
+  const chosen = selectedIndex();
   return html`<div class="events" role="listbox" aria-label="Events" tabindex="0" ref=${view} onKeyDown=${onKey} onScroll=${onScroll}
     onPointerEnter=${isPointed(true)} onPointerLeave=${isPointed(false)} aria-activedescendant=${chosen >= 0 ? `event-${selected}` : undefined}>
     <div role="presentation" style=${{ height: `${height}px`, position: "relative" }}>

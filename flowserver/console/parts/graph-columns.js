@@ -14,20 +14,20 @@ const LINES_APART = 16;
 
 /** Set `rank` and `x` of each item, and `via` of each link. @param {Map<string, Item>} items @param {Link[]} links */
 export function setColumns(items, links) {
-  const names = [...items.keys()].sort((a, b) => at(items, a).place - at(items, b).place);
+  const names = [...items.keys()].sort((a, b) => at(items, a).order - at(items, b).order);
   /** @type {Map<string, Link[]>} */
   const out = new Map(names.map((name) => [name, []]));
   for (const each of links) if (!each.aside) out.get(each.from)?.push(each);
   let furthest = -Infinity;
   let part = [names[0]];
   for (const [index, name] of names.entries()) {
-    const { place } = at(items, name);
+    const { order } = at(items, name);
     if (index) part.push(name);
-    if (index && ((Number.isInteger(place) && furthest <= place) || index === names.length - 1)) {
+    if (index && ((Number.isInteger(order) && furthest <= order) || index === names.length - 1)) {
       layPart(part, items, out);
       part = [name];
     }
-    for (const each of out.get(name) ?? []) furthest = Math.max(furthest, at(items, each.to).place);
+    for (const each of out.get(name) ?? []) furthest = Math.max(furthest, at(items, each.to).order);
   }
 }
 
@@ -35,7 +35,7 @@ export function setColumns(items, links) {
 const at = (items, name) => /** @type {Item} */ (items.get(name));
 
 /**
- * Lay out a part below its first item, which has its place already.
+ * Lay out a part below its first item, which is laid out already.
  * @param {string[]} names @param {Map<string, Item>} items @param {Map<string, Link[]>} out
  */
 function layPart(names, items, out) {

@@ -28,7 +28,7 @@ import { routed } from "./graph-lines.js";
  *   `entry` and `exit` are where control comes in at the top and leaves at the bottom
  *
  * @typedef {{w: number, h: number, entry: number, exit: number | null, block: Block | null, labels: Label[],
- *   place: number, rank: number, x: number}} Item  `place` is its position in the list; labels and options have their
+ *   order: number, rank: number, x: number}} Item  `order` is its position in the list; labels and options have their
  *   choice's and a half. `x` is its middle
  * @typedef {{rank: number, x: number}} Stop  where a line crosses a rank
  * @typedef {{from: string, to: string, edge: GraphEdge | null, more: GraphEdge[], back: boolean, aside: boolean, hidden: boolean,
@@ -95,18 +95,18 @@ class Layout {
     const longest = Math.max(...list.nodes.map((id) => this.graph.nodes[id].name.length));
     const width = Math.round(Math.min(280, Math.max(176, 84 + longest * 7.3)));
     /** @type {Map<number, number>} */
-    const places = new Map(list.nodes.map((id, place) => [id, place]));
-    for (const [id, place] of places) items.set(`n${id}`, { ...this.step(this.graph.nodes[id], width), place });
+    const orders = new Map(list.nodes.map((id, order) => [id, order]));
+    for (const [id, order] of orders) items.set(`n${id}`, { ...this.step(this.graph.nodes[id], width), order });
     /** @type {Link[]} */
     const links = [];
-    for (const id of list.nodes) this.links(id, places, items, links);
+    for (const id of list.nodes) this.links(id, orders, items, links);
     const isRoot = list.kind === "root";
     if (isRoot) {
-      items.set("start", item({ w: DOT, h: DOT, place: -1 }));
+      items.set("start", item({ w: DOT, h: DOT, order: -1 }));
       links.push(link("start", `n${list.nodes[0]}`, null));
     }
     const end = isRoot ? DOT : 0;
-    if (links.some((each) => each.to === "exit")) items.set("exit", item({ w: end, h: end, place: places.size }));
+    if (links.some((each) => each.to === "exit")) items.set("exit", item({ w: end, h: end, order: orders.size }));
     connect(items, links, `n${list.nodes[0]}`);
     setColumns(items, links);
     return routed(items, links, isRoot ? "start" : `n${list.nodes[0]}`);
@@ -127,7 +127,7 @@ class Layout {
     let x = (w - held) / 2 + PAD;
     for (const [index, block] of blocks.entries()) {
       reach(block, bottom - GAP);
-      place(block, x, head + GAP, all);
+      putBlock(block, x, head + GAP, all);
       /** @type {GraphEdge | undefined} */
       const way = this.out.get(node.id)?.find((edge) => edge.to === inner[index].nodes[0]);
       all.lines.push(line(`in${node.id}.${index}`, way ?? null, [[x + block.entry, head], [x + block.entry, head + GAP]]));
@@ -142,18 +142,18 @@ class Layout {
 
   /**
    * What leads away from a step within its list. An option's own steps are an item of the list.
-   * @param {number} id @param {Map<number, number>} places of the steps of its list
+   * @param {number} id @param {Map<number, number>} orders of the steps of its list
    * @param {Map<string, Item>} items @param {Link[]} links
    */
-  links(id, places, items, links) {
+  links(id, orders, items, links) {
     const node = this.graph.nodes[id];
     const edges = this.out.get(id) ?? [];
-    const place = /** @type {number} */ (places.get(id));
+    const order = /** @type {number} */ (orders.get(id));
     /** @param {string} from @param {GraphEdge} edge @param {GraphEdge[]} [more] */
     const add = (from, edge, more) => {
-      const target = edge.to === null ? places.size : /** @type {number} */ (places.get(edge.to));
-      const back = target <= place;
-      const aside = back || edge.kind === "catch" || target - place > SKIPPED_MAX;
+      const target = edge.to === null ? orders.size : /** @type {number} */ (orders.get(edge.to));
+      const back = target <= order;
+      const aside = back || edge.kind === "catch" || target - order > SKIPPED_MAX;
       links.push({ ...link(from, edge.to === null ? "exit" : `n${edge.to}`, edge, more), back, aside });
     };
     if (node.type !== "choice") {
@@ -166,9 +166,9 @@ class Layout {
     const after = edges.find((edge) => edge.kind === "next" || edge.kind === "end");
     const ownOf = (/** @type {GraphEdge} */ edge) => (this.inner.get(id) ?? []).find((each) => edge.to === each.nodes[0] && (each.index ?? null) === edge.index);
     const options = edges.filter((each) => each.kind === "option" || each.kind === "default");
-    for (const [edge, ...more] of together(options, ownOf, place, places)) {
+    for (const [edge, ...more] of together(options, ownOf, order, orders)) {
       const name = `${id}.${edge.index ?? "else"}`;
-      items.set(`l${name}`, { ...labelled([edge, ...more]), place: place + 0.5 });
+      items.set(`l${name}`, { ...labelled([edge, ...more]), order: order + 0.5 });
       links.push(link(`n${id}`, `l${name}`, edge, more));
       const own = ownOf(edge);
       if (!own) {
@@ -176,7 +176,7 @@ class Layout {
         continue;
       }
       const block = this.list(own);
-      items.set(`b${name}`, item({ w: block.w, h: block.h, entry: block.entry, exit: block.exit, block, place: place + 0.5 }));
+      items.set(`b${name}`, item({ w: block.w, h: block.h, entry: block.entry, exit: block.exit, block, order: order + 0.5 }));
       links.push(link(`l${name}`, `b${name}`, edge));
       const goes = edges.find((each) => each.kind === "goto" && each.index === edge.index) ?? (after && { ...after, index: edge.index });
       if (block.exit !== null && goes) add(`b${name}`, goes);
@@ -187,9 +187,9 @@ class Layout {
 /**
  * Options that lead to the same step at once are together; those that run aside come last.
  * @param {GraphEdge[]} options @param {(edge: GraphEdge) => GraphList | undefined} ownOf
- * @param {number} place of the choice @param {Map<number, number>} places @returns {GraphEdge[][]}
+ * @param {number} order of the choice @param {Map<number, number>} orders @returns {GraphEdge[][]}
  */
-function together(options, ownOf, place, places) {
+function together(options, ownOf, order, orders) {
   /** @type {Map<string, GraphEdge[]>} */
   const ways = new Map();
   for (const edge of options) {
@@ -197,7 +197,7 @@ function together(options, ownOf, place, places) {
     ways.set(key, [...(ways.get(key) ?? []), edge]);
   }
   const isAside = (/** @type {GraphEdge[]} */ [edge]) => {
-    const skipped = ownOf(edge) ? 1 : (places.get(edge.to ?? -1) ?? places.size) - place;
+    const skipped = ownOf(edge) ? 1 : (orders.get(edge.to ?? -1) ?? orders.size) - order;
     return skipped <= 0 || skipped > SKIPPED_MAX;
   };
   return [...ways.values()].toSorted((a, b) => Number(isAside(a)) - Number(isAside(b)));
@@ -205,7 +205,7 @@ function together(options, ownOf, place, places) {
 
 /** @param {Partial<Item> & {w: number, h: number}} values @returns {Item} */
 function item(values) {
-  return { entry: values.w / 2, exit: values.w / 2, block: null, labels: [], place: 0, rank: 0, x: 0, ...values };
+  return { entry: values.w / 2, exit: values.w / 2, block: null, labels: [], order: 0, rank: 0, x: 0, ...values };
 }
 
 /** @param {string} from @param {string} to @param {GraphEdge | null} edge @param {GraphEdge[]} [more] @returns {Link} */
@@ -250,18 +250,18 @@ function connect(items, links, first) {
 
 /** @param {Link} link @param {Map<string, Item>} items */
 function isForward({ from, to }, items) {
-  return (items.get(from)?.place ?? 0) < (items.get(to)?.place ?? 0);
+  return (items.get(from)?.order ?? 0) < (items.get(to)?.order ?? 0);
 }
 
 /** Draw an item with its upper left corner there. @param {Item} item @param {number} x @param {number} y @param {Block} all */
 export function put(item, x, y, all) {
-  if (item.block) place(item.block, x, y, all);
+  if (item.block) putBlock(item.block, x, y, all);
   else if (item.labels.length) all.labels.push(...item.labels.map((each) => ({ ...each, x: x + item.w / 2, y: y + each.y })));
   else if (item.h) all.dots.push([x + item.w / 2, y + item.h / 2]);
 }
 
 /** Draw a block with its upper left corner there. @param {Block} block @param {number} x @param {number} y @param {Block} all */
-function place(block, x, y, all) {
+function putBlock(block, x, y, all) {
   for (const box of block.boxes) all.boxes.push({ ...box, x: box.x + x, y: box.y + y });
   for (const each of block.labels) all.labels.push({ ...each, x: each.x + x, y: each.y + y });
   for (const [left, top] of block.dots) all.dots.push([left + x, top + y]);

@@ -106,7 +106,7 @@ export function walk(graph, boxes, id, key, wasEntered) {
 export function takenEdges(graph, states) {
   const order = new Map([...states.keys()].map((path, index) => [path, index]));
   const state = (/** @type {number} */ id) => states.get(graph.nodes[id].path);
-  const place = (/** @type {number} */ id) => order.get(graph.nodes[id].path) ?? -1;
+  const rank = (/** @type {number} */ id) => order.get(graph.nodes[id].path) ?? -1;
   const times = (/** @type {number} */ id) => (state(id) ? (state(id)?.entered ?? 1) : 0);
   const isDone = (/** @type {number} */ id) => Boolean(state(id)?.succeeded ?? (state(id)?.status === "Succeeded"));
   const isOwn = (/** @type {GraphEdge} */ edge) => edge.to !== null && graph.nodes[edge.to].parent === edge.from;
@@ -117,7 +117,7 @@ export function takenEdges(graph, states) {
     if (!times(node.id)) continue;
     const edges = out[node.id];
     if (node.type === "choice") {
-      taken.push(...optionsTaken(node, edges, { place, times, isDone, isOwn }));
+      taken.push(...optionsTaken(node, edges, { rank, times, isDone, isOwn }));
       continue;
     }
     for (const edge of edges) {
@@ -132,19 +132,19 @@ export function takenEdges(graph, states) {
 
 /**
  * @param {GraphNode} node @param {GraphEdge[]} edges
- * @param {{place: (id: number) => number, times: (id: number) => number, isDone: (id: number) => boolean, isOwn: (edge: GraphEdge) => boolean}} seen
+ * @param {{rank: (id: number) => number, times: (id: number) => number, isDone: (id: number) => boolean, isOwn: (edge: GraphEdge) => boolean}} seen
  * @returns {GraphEdge[]}
  */
-function optionsTaken(node, edges, { place, times, isDone, isOwn }) {
+function optionsTaken(node, edges, { rank, times, isDone, isOwn }) {
   const options = edges.filter((edge) => edge.kind === "option" || edge.kind === "default");
   const own = options.filter((edge) => isOwn(edge) && edge.to !== null && times(edge.to) > 0);
   const direct = options.filter((edge) => !isOwn(edge));
-  const led = direct.filter((edge) => edge.to !== null && (edge.to > node.id ? place(edge.to) > place(node.id) : times(edge.to) > 1));
+  const led = direct.filter((edge) => edge.to !== null && (edge.to > node.id ? rank(edge.to) > rank(node.id) : times(edge.to) > 1));
   let chosen = [...own, ...led];
   if (times(node.id) === 1) {
     const forward = led.filter((edge) => edge.to !== null && edge.to > node.id);
-    const soonest = Math.min(...forward.map((edge) => place(/** @type {number} */ (edge.to))));
-    chosen = own.length ? own : forward.length ? forward.filter((edge) => place(/** @type {number} */ (edge.to)) === soonest) : led;
+    const soonest = Math.min(...forward.map((edge) => rank(/** @type {number} */ (edge.to))));
+    chosen = own.length ? own : forward.length ? forward.filter((edge) => rank(/** @type {number} */ (edge.to)) === soonest) : led;
   }
   if (!chosen.length && isDone(node.id)) chosen = direct.filter((edge) => edge.to === null);
   const written = chosen.filter((edge) => edge.kind !== "default" || !chosen.some((other) => other !== edge && other.to === edge.to));

@@ -1,6 +1,7 @@
 /** The form that settles a task: approve, reject, or any JSON. */
 import { html, useState } from "../vendor/preact.js";
 import { Problem } from "./basics.js";
+import { objectText } from "./json-object.js";
 
 /** @typedef {"approve" | "reject" | "json"} Mode */
 
@@ -54,7 +55,7 @@ export function ReportForm({ mode, onMode, onReport }) {
 /** @param {Mode} mode @param {string} note @param {string} output @param {boolean} asFailure @returns {["succeed" | "fail", string]} */
 function reportOf(mode, note, output, asFailure) {
   const said = note.trim();
-  if (mode === "json") return ["succeed", `{"output": ${objectText(output)}}`];
+  if (mode === "json") return ["succeed", `{"output": ${objectText(output.trim() || "{}", "The output")}}`];
   if (mode === "reject" && asFailure) return ["fail", JSON.stringify({ error: "Rejected", ...(said && { cause: said }) })];
   return ["succeed", JSON.stringify({ output: { approved: mode === "approve", ...(said && { note: said }) } })];
 }
@@ -68,11 +69,4 @@ function previewOf(mode, note, output, asFailure) {
   } catch (error) {
     return String(/** @type {Error} */ (error).message);
   }
-}
-
-/** @param {string} text @returns {string} the text; throws an Error that says why it is no JSON object */
-function objectText(text) {
-  const value = JSON.parse(text.trim() || "{}");
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("The output must be a JSON object, such as {}.");
-  return text.trim() || "{}";
 }

@@ -2,6 +2,7 @@
 import { html, useState } from "../vendor/preact.js";
 import { Confirm, Tabs } from "./basics.js";
 import { Editor } from "./editor.js";
+import { objectText } from "./json-object.js";
 import { inputText, StartFields } from "./start-fields.js";
 
 /** Inputs that were given in this tab, by flow, so that the next start begins with the last one. @type {Map<string, string>} */
@@ -27,7 +28,7 @@ export function StartDialog({ flow, fields = [], note, action = "Start", onStart
     given.set(flow, text);
     const used = name.trim() || made;
     try {
-      await onStart(objectText(text), used);
+      await onStart(objectText(text.trim() || "{}", "The input"), used);
     } catch (/** @type {any} */ error) {
       if (error.status === 0 || error.status >= 500) setName(used); // it may have been started: the same name starts no second one
       throw error;
@@ -53,12 +54,4 @@ export function StartDialog({ flow, fields = [], note, action = "Start", onStart
 function madeName() {
   const bytes = crypto.getRandomValues(new Uint8Array(10));
   return `run-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
-
-/** @param {string} text @returns {string} the text; throws an Error that says why it is no JSON object */
-export function objectText(text) {
-  if (!text.trim()) return "{}";
-  const value = JSON.parse(text);
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("The input must be a JSON object, such as {}.");
-  return text;
 }

@@ -32,14 +32,14 @@ export function inputText(fields, values) {
   for (const names of fields) {
     const given = (values[names.join(".")] ?? "").trim();
     if (!given) continue;
-    let place = root;
+    let tree = root;
     for (const name of names.slice(0, -1)) {
-      const inner = place.get(name);
+      const inner = tree.get(name);
       const next = inner instanceof Map ? inner : /** @type {Tree} */ (new Map());
-      place.set(name, next);
-      place = next;
+      tree.set(name, next);
+      tree = next;
     }
-    place.set(names[names.length - 1], isJson(given) ? given : JSON.stringify(given));
+    tree.set(names[names.length - 1], isJson(given) ? given : JSON.stringify(given));
   }
   /** @param {Tree} tree @param {string} indent @returns {string} */
   const written = (tree, indent) => {

@@ -21,11 +21,11 @@ const LONG_PAGE = 20;
 
 const PATH_OF_NAME = /^(?:(.*)\.)?([^.]*)$/;
 
-/** The path of the step that holds it, and its place there: `[]` of an iteration, `[1]` of a branch. @param {string} path */
-function placeOf(path) {
+/** The path of the step that holds it, and its number there: `[]` of an iteration, `[1]` of a branch. @param {string} path */
+function splitPath(path) {
   const [, before = "", name] = /** @type {RegExpExecArray} */ (PATH_OF_NAME.exec(path));
-  const [, parent, place = ""] = /** @type {RegExpExecArray} */ (/^(.*?)(\[\d*\])?$/.exec(before));
-  return { parent, place, name };
+  const [, parent, number = ""] = /** @type {RegExpExecArray} */ (/^(.*?)(\[\d*\])?$/.exec(before));
+  return { parent, number, name };
 }
 
 /**
@@ -38,8 +38,8 @@ function pathsInOrder(steps, nodes) {
   /** @type {Map<string, string[]>} */
   const inner = new Map();
   for (const path of paths) {
-    let { parent } = placeOf(path);
-    while (parent && !known.has(parent)) parent = placeOf(parent).parent;
+    let { parent } = splitPath(path);
+    while (parent && !known.has(parent)) parent = splitPath(parent).parent;
     inner.set(parent, [...(inner.get(parent) ?? []), path]);
   }
   /** @type {string[]} */
@@ -64,7 +64,7 @@ function isWaiting(node) {
  * @param {Step[]} steps @param {Node[]} nodes @param {number} now @returns {{from: number, to: number}[]}
  */
 export function busySpans(steps, nodes, now) {
-  const holders = new Set(steps.map((step) => placeOf(step.path).parent));
+  const holders = new Set(steps.map((step) => splitPath(step.path).parent));
   const byPath = new Map(nodes.map((node) => [node.path, node]));
   return steps.flatMap((step) => {
     const [from, to] = [Date.parse(step.began), step.running ? now : Date.parse(step.last)];
@@ -106,15 +106,15 @@ function partsOf(step, now) {
  */
 export function rowsOf({ steps, nodes, now, opened, pages }) {
   const byPath = new Map(steps.map((step) => [step.path, step]));
-  const nodeOf = new Map(nodes.map((node) => [node.path, node]));
+  const nodeAt = new Map(nodes.map((node) => [node.path, node]));
   const loops = steps.filter((step) => step.iterations).map((step) => step.path);
   /** @type {Row[]} */
   const rows = [];
   for (const path of pathsInOrder(steps, nodes)) {
     const step = byPath.get(path);
     const depth = path.split(".").length - 1;
-    const { name, place } = placeOf(path);
-    const base = { key: path, kind: /** @type {const} */ ("step"), path, label: name, hint: place === "[]" ? "each" : place, depth };
+    const { name, number } = splitPath(path);
+    const base = { key: path, kind: /** @type {const} */ ("step"), path, label: name, hint: number === "[]" ? "each" : number, depth };
     if (!step) {
       rows.push({ ...NOTHING, ...base });
       continue;
@@ -123,7 +123,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
     rows.push({
       ...base, status: step.waiting ? "WaitingForRedrive" : step.status, opens, isOpen: opened.has(path),
       from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last), isRunning: step.running > 0,
-      isWait: isWaiting(nodeOf.get(path)), parts: partsOf(step, now), note: noteOf(step), error: step.error ?? "",
+      isWait: isWaiting(nodeAt.get(path)), parts: partsOf(step, now), note: noteOf(step), error: step.error ?? "",
     });
     if (opens) addIterations(path, depth + 1, step.iterations);
   }

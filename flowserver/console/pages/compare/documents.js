@@ -6,7 +6,7 @@ import { entriesOf, isMany } from "../../parts/step-story.js";
 import { useQuery } from "../../store.js";
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 
-/** @typedef {{flow: string, name: string, place: string}} Side  `place`: its path below `v1/` */
+/** @typedef {{flow: string, name: string, apiPath: string}} Side */
 
 const EVENTS = 100;
 
@@ -53,9 +53,9 @@ export function StepDocuments({ path, a, b, onClose }) {
   const error = left.error ?? right.error;
   const isKnown = left.entry !== undefined && right.entry !== undefined;
   const pick = (/** @type {any} */ entry) => (tab === "input" ? (entry?.own ?? entry?.input) : outputOf(entry));
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
-  useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), [isKnown]);
-  return html`<div ref=${place}><${Panel} title=${html`Step <bdi class="mono">${one}</bdi>`} class="compare-documents" actions=${html`
+  const panel = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [isKnown]);
+  return html`<div ref=${panel}><${Panel} title=${html`Step <bdi class="mono">${one}</bdi>`} class="compare-documents" actions=${html`
     ${isMany(path) && html`<label class="row">Iteration <input type="number" min="0" value=${number}
       onInput=${(/** @type {any} */ event) => setNumber(Math.max(0, Math.trunc(Number(event.currentTarget.value)) || 0))} /></label>`}
     <button type="button" onClick=${onClose}>Close</button>`}>
@@ -83,7 +83,7 @@ const outputOf = (entry) => entry?.output ?? (entry?.error ? { error: entry.erro
  * @param {Side} side @param {string} step
  */
 function useLastEntry(side, step) {
-  const { data, error } = useQuery(`${side.place}/events`, { path: step, order: "desc", limit: EVENTS });
+  const { data, error } = useQuery(`${side.apiPath}/events`, { path: step, order: "desc", limit: EVENTS });
   const entries = data && entriesOf([...data.events].reverse());
   return { entry: entries && (entries[entries.length - 1] ?? null), error };
 }

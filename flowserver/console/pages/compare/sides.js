@@ -13,7 +13,7 @@ const LISTED = 50;
 /** A run as the URL names it. @param {string | undefined} given `flow/execution` @returns {Side | null} */
 export function sideOf(given) {
   const [, flow, name] = /^([^/]+)\/([^/]+)$/.exec(given ?? "") ?? [];
-  return flow ? { flow, name, place: path`v1/flows/${flow}/executions/${name}` } : null;
+  return flow ? { flow, name, apiPath: path`v1/flows/${flow}/executions/${name}` } : null;
 }
 
 /** @param {{letter: "A" | "B", side: Side, execution: any, error: any, onChange: (name: string) => void}} props */

@@ -3,17 +3,17 @@ import { signal } from "../../vendor/preact.js";
 import { api } from "../../store.js";
 import { rowOf } from "./event-rows.js";
 
-/**
- * @typedef {import("./event-rows.js").EventRow} EventRow
- * @typedef {{count: number, isWhole: boolean, loading: boolean, error: any, rowAt: (index: number) => EventRow | undefined,
- *   indexOf: (id: number) => number, need: (first: number, last: number) => void, loaded: () => Iterable<EventRow>}} EventSource
- */
+/** @typedef {import("./event-rows.js").EventRow} EventRow */
+/** @typedef {import("../../parts/events.js").EventRows} EventRows */
 
 const PAGE = 100;
 const PATHS_AGAIN_MS = 15_000;
 const ROWS_MAX = 20_000;
 
-/** All events, by their ids, which count from 1 without gaps: any place of the history is one request away. */
+/**
+ * All events, by their ids, which count from 1 without gaps: any part of the history is one request away.
+ * @implements {EventRows}
+ */
 export class AllEvents {
   /** @param {string} path of the events @param {boolean} isNewestFirst */
   constructor(path, isNewestFirst) {
@@ -139,7 +139,7 @@ function lostRow(id) {
   return { id, cause: 0, type: "", name: "", path: "", isPlaced: true, at: NaN, text: "cannot be read", tone: "none" };
 }
 
-/** Events of a step or of some types, page after page. */
+/** Events of a step or of some types, page after page. @implements {EventRows} */
 export class SomeEvents {
   /** @param {string} path @param {boolean} isNewestFirst @param {{step?: string, type?: string[]}} filter */
   constructor(path, isNewestFirst, filter) {

@@ -13,9 +13,9 @@ import { TYPE_GROUPS } from "./event-rows.js";
 export function EventPane({ run, summary, step, type, at, isNewestFirst, onEvent, onSelect }) {
   const [search, setSearch] = useState("");
   const source = useMemo(() => {
-    const place = `${run.place}/events`;
-    if (!step && !type) return new AllEvents(place, isNewestFirst);
-    return new SomeEvents(place, isNewestFirst, { step: step || undefined, type: TYPE_GROUPS[type]?.types ?? (type ? [type] : undefined) });
+    const events = `${run.apiPath}/events`;
+    if (!step && !type) return new AllEvents(events, isNewestFirst);
+    return new SomeEvents(events, isNewestFirst, { step: step || undefined, type: TYPE_GROUPS[type]?.types ?? (type ? [type] : undefined) });
   }, [run, step, type, isNewestFirst]);
   const total = run.lastEventId.value;
   useEffect(() => source.grow(total), [source, total]);

@@ -1,6 +1,7 @@
 /** What the inspector shows: the events of the selected step, read again while it moves. */
 import { useEffect, useRef, useState } from "../../vendor/preact.js";
 import { api } from "../../store.js";
+import { nodeOf } from "../../parts/graph-walk.js";
 import { entriesOf, isMany } from "../../parts/step-story.js";
 
 const EVENTS = 100;
@@ -89,7 +90,7 @@ export function oneAtATime(load) {
  */
 async function eventsOf(run, path, at, isLoop, signal) {
   const asked = { before: at === null ? null : at + 1, order: "desc", paths: true };
-  const ask = (/** @type {any} */ query) => api(`${run.place}/events`, { query: { ...asked, ...query }, signal });
+  const ask = (/** @type {any} */ query) => api(`${run.apiPath}/events`, { query: { ...asked, ...query }, signal });
   const askFailures = async (/** @type {any} */ query) => {
     const page = await ask({ ...query, type: FAILED, limit: FAILURES });
     return page.events.map((/** @type {any} */ each) => ({ path: each.stepPath, error: each.detail.error, cause: each.detail.cause, eventId: each.eventId }));
@@ -110,22 +111,3 @@ function closed(entries, stoppedAt) {
 
 /** @param {string} path which may stand for many @param {string} other */
 const covers = (path, other) => path === other || (isMany(path) && path === other.replace(/\[\d+\]/g, "[]"));
-
-/**
- * The step of the graph that a path leads to: `pack[17].label` is `pack[].label`, `ship[1]` is `ship`.
- * @param {any} graph @param {string} path @returns {any}
- */
-export function nodeOf(graph, path) {
-  const exact = graph.nodes.find((/** @type {any} */ node) => node.path === path);
-  if (exact) return exact;
-  const pattern = path.replace(/\[\d*\]/g, "[]");
-  const numbers = path.match(/\[\d*\]/g) ?? [];
-  const found = graph.nodes.find((/** @type {any} */ node) => {
-    if (node.path.replace(/\[\d*\]/g, "[]") !== pattern) return false;
-    const own = node.path.match(/\[\d*\]/g) ?? [];
-    return own.every((/** @type {string} */ each, /** @type {number} */ index) => each === "[]" || each === numbers[index]);
-  });
-  if (found) return found;
-  const shorter = path.replace(/(\[\d*\]|\.?[^.[\]]+)$/, "");
-  return shorter ? nodeOf(graph, shorter) : null;
-}

@@ -28,7 +28,7 @@ export function GraphPane({ graph, states, selected, onSelect }) {
 export function TimelinePane({ run, summary, execution, at, graph, selected, onSelect }) {
   const load = useCallback(
     /** @type {import("../../parts/timeline.js").LoadIterations} */
-    ((step, query, signal) => api(`${run.place}/iterations`, { query: { step, at, ...query }, signal })),
+    ((step, query, signal) => api(`${run.apiPath}/iterations`, { query: { step, at, ...query }, signal })),
     [run, at],
   );
   if (!summary) return html`<${Loading} />`;
@@ -46,7 +46,7 @@ const MARKS_MAX = 1_000;
  *   onChange: (at: number | null) => void}} props
  */
 export function ScrubberPane({ run, at, summary, isBehind, onChange }) {
-  const failures = useQuery(`${run.place}/events`, { type: FAILURES, order: "desc", limit: 200 });
+  const failures = useQuery(`${run.apiPath}/events`, { type: FAILURES, order: "desc", limit: 200 });
   const [later, setLater] = useState(/** @type {{id: number, label: string}[]} */ ([]));
   useEffect(() => {
     const listen = (/** @type {any[]} */ events) => {

@@ -1,7 +1,8 @@
 /** Redrives an execution: from where it failed or from a step, with another definition, or with an edited input. */
 import { html, useEffect, useMemo, useState } from "../../vendor/preact.js";
-import { parseJson, stringifyJson } from "../../exact-json.js";
+import { stringifyJson } from "../../exact-json.js";
 import { Confirm, Problem } from "../../parts/basics.js";
+import { objectText } from "../../parts/json-object.js";
 import { Link } from "../../routes.js";
 import { api } from "../../store.js";
 
@@ -15,7 +16,7 @@ export function requestOf(wish, more) {
   const fields = /** @type {Record<string, any>} */ ({ definition: wish.definition === "version" ? Number(wish.version) : wish.definition, ...more });
   if (wish.from) fields.from = wish.from;
   const text = JSON.stringify(fields);
-  return wish.hasInput ? `${text.slice(0, -1)},"input":${stringifyJson(parseJson(wish.input))}}` : text;
+  return wish.hasInput ? `${text.slice(0, -1)},"input":${objectText(wish.input, "The input")}}` : text;
 }
 
 /** @param {Wish} wish @returns {string | null} what is wrong with the input */
@@ -23,10 +24,10 @@ function faultOf(wish) {
   if (wish.definition === "version" && !/^[1-9]\d*$/.test(wish.version)) return "Give the number of a version.";
   if (!wish.hasInput) return null;
   try {
-    const value = parseJson(wish.input);
-    return value !== null && typeof value === "object" && !Array.isArray(value) ? null : "The input must be a JSON object.";
+    objectText(wish.input, "The input");
+    return null;
   } catch (error) {
-    return `The input is not JSON: ${/** @type {Error} */ (error).message}`;
+    return /** @type {Error} */ (error).message;
   }
 }
 
@@ -52,7 +53,7 @@ export function RedriveDialog({ run, execution, graph, onClose }) {
   };
   const redrive = async () => {
     if (fault) throw new Error(fault);
-    await api(`${run.place}/redrive`, { method: "POST", text: requestOf(wish, { clientToken: token }), type: "application/json" });
+    await api(`${run.apiPath}/redrive`, { method: "POST", text: requestOf(wish, { clientToken: token }), type: "application/json" });
     await run.reload();
   };
   const steps = (graph?.lists?.[0]?.nodes ?? []).map((/** @type {number} */ id) => graph.nodes[id].name);
@@ -78,7 +79,7 @@ export function RedriveDialog({ run, execution, graph, onClose }) {
 /** What the step that runs again got last. @param {import("./run.js").Run} run @param {string | null} path @returns {Promise<string>} */
 async function inputOf(run, path) {
   if (!path) return "{}";
-  const page = await api(`${run.place}/events`, { query: { path, type: "StepStarted", order: "desc", limit: 1 } });
+  const page = await api(`${run.apiPath}/events`, { query: { path, type: "StepStarted", order: "desc", limit: 1 } });
   return stringifyJson(page.events[0]?.detail.input ?? {}, 2);
 }
 
@@ -89,7 +90,7 @@ function usePlan(run, request) {
     if (request === null) return;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      api(`${run.place}/redrive`, { method: "POST", text: request, type: "application/json", signal: stop.signal }).then(
+      api(`${run.apiPath}/redrive`, { method: "POST", text: request, type: "application/json", signal: stop.signal }).then(
         (data) => setPlan({ data, error: null }),
         (error) => !stop.signal.aborted && setPlan({ data: null, error }),
       );

@@ -22,7 +22,7 @@ const STEPS_MAX = 5_000;
 export class Run {
   /** @param {string} flow @param {string} name */
   constructor(flow, name) {
-    this.place = path`v1/flows/${flow}/executions/${name}`;
+    this.apiPath = path`v1/flows/${flow}/executions/${name}`;
     /** @type {import("../../vendor/preact.js").Signal<any>} */
     this.execution = signal(null);
     this.error = signal(/** @type {any} */ (null));
@@ -54,7 +54,7 @@ export class Run {
   /** How many events there are is known long before the summary of a long history. */
   async readNewest() {
     try {
-      const page = await api(`${this.place}/events`, { query: { order: "desc", limit: 1 }, signal: this.stop.signal });
+      const page = await api(`${this.apiPath}/events`, { query: { order: "desc", limit: 1 }, signal: this.stop.signal });
       this.lastEventId.value = Math.max(this.lastEventId.peek(), page.events[0]?.eventId ?? 0);
     } catch {
       // The reader of the execution says what is wrong.
@@ -108,7 +108,7 @@ export class Run {
 
   /** @param {boolean} documents @returns {Promise<any>} */
   read(documents) {
-    return api(this.place, { query: { currentSteps: true, documents }, signal: this.stop.signal });
+    return api(this.apiPath, { query: { currentSteps: true, documents }, signal: this.stop.signal });
   }
 
   /** After a change that this page made: read everything again. */
@@ -138,7 +138,7 @@ export class Run {
     this.isReading = true;
     this.isStale = false;
     try {
-      const summary = await readSummary(this.place, null, this.stop.signal);
+      const summary = await readSummary(this.apiPath, null, this.stop.signal);
       const isFirst = this.now.peek() === null;
       const isOver = summary.status !== "Running" && this.execution.peek()?.status === "Running";
       batch(() => {
@@ -166,7 +166,7 @@ export class Run {
       if (!error) void this.look(); // else the next look follows again
     };
     const query = { paths: true, after: this.lastEventId.peek() };
-    void stream(`${this.place}/events/stream`, query, (events) => this.take(events), { signal: this.stop.signal, onEnd });
+    void stream(`${this.apiPath}/events/stream`, query, (events) => this.take(events), { signal: this.stop.signal, onEnd });
   }
 
   /** @param {any[]} events */
@@ -194,16 +194,16 @@ const WAITS = new Set(["TaskSubmitted", "StepWaitingForRedrive", "TaskFailed", "
 
 /**
  * The whole summary, of all pages.
- * @param {string} place @param {number | null} at after which event; null: now @param {AbortSignal} signal
+ * @param {string} apiPath @param {number | null} at after which event; null: now @param {AbortSignal} signal
  * @returns {Promise<Summary>}
  */
-export async function readSummary(place, at, signal) {
+export async function readSummary(apiPath, at, signal) {
   /** @type {StepSummary[]} */
   const steps = [];
   let nextToken = null;
   let page;
   do {
-    page = await api(`${place}/steps`, { query: { at, limit: STEPS_PAGE, nextToken }, signal });
+    page = await api(`${apiPath}/steps`, { query: { at, limit: STEPS_PAGE, nextToken }, signal });
     steps.push(...page.steps);
     nextToken = page.nextToken;
   } while (nextToken !== null && steps.length < STEPS_MAX);

@@ -8,7 +8,7 @@ export function StopDialog({ run, execution, onClose }) {
   const [error, setError] = useState("");
   const [cause, setCause] = useState("");
   const stop = async () => {
-    await api(`${run.place}/stop`, { method: "POST", body: { error: error || null, cause: cause || null } });
+    await api(`${run.apiPath}/stop`, { method: "POST", body: { error: error || null, cause: cause || null } });
     await run.reload();
   };
   const value = (/** @type {any} */ event) => event.currentTarget.value;

@@ -23,7 +23,7 @@ export function useSummary(run, at) {
       while (state.wanted !== null && !kept.has(state.wanted) && !run.stop.signal.aborted) {
         const wanted = state.wanted;
         try {
-          kept.set(wanted, await readSummary(run.place, wanted, run.stop.signal));
+          kept.set(wanted, await readSummary(run.apiPath, wanted, run.stop.signal));
         } catch (error) {
           if (!run.stop.signal.aborted) run.error.value = error;
           break;

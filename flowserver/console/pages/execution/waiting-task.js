@@ -1,7 +1,7 @@
 /** A step that waits for a report with its task token: a person reports it from here. */
 import { html, useState } from "../../vendor/preact.js";
-import { parseJson, stringifyJson } from "../../exact-json.js";
 import { Confirm, Copy, Problem } from "../../parts/basics.js";
+import { objectText } from "../../parts/json-object.js";
 import { api, may } from "../../store.js";
 
 /** @param {{run: import("./run.js").Run, execution: any, step: import("../../parts/inspector.js").Inspected}} props */
@@ -32,7 +32,7 @@ export function WaitingTask({ run, execution, step }) {
 
 /** The task of the last entry of a step; null if it does not wait. @param {import("./run.js").Run} run @param {any} execution @param {string} path */
 async function waitingTask(run, execution, path) {
-  const last = await api(`${run.place}/events`, { query: { path, type: "StepEntered", order: "desc", limit: 1 } });
+  const last = await api(`${run.apiPath}/events`, { query: { path, type: "StepEntered", order: "desc", limit: 1 } });
   const entered = last.events[0]?.eventId;
   let nextToken = null;
   do {
@@ -53,7 +53,7 @@ function Report({ run, task, path, kind, onClose }) {
   const isSuccess = kind === "succeed";
   const report = async () => {
     const text = isSuccess
-      ? `{"taskToken":${JSON.stringify(task.taskToken)},"output":${objectText(output)}}`
+      ? `{"taskToken":${JSON.stringify(task.taskToken)},"output":${objectText(output, "The output")}}`
       : JSON.stringify({ taskToken: task.taskToken, error, cause: cause || null });
     await api(`v1/tasks/${kind}`, { method: "POST", text, type: "application/json" });
     await run.look();
@@ -67,16 +67,4 @@ function Report({ run, task, path, kind, onClose }) {
           <input required value=${error} onInput=${(/** @type {any} */ event) => setError(value(event))} /></label>
         <label class="field"><span>Cause</span><textarea rows="3" value=${cause} onInput=${(/** @type {any} */ event) => setCause(value(event))}></textarea></label>`}
   <//>`;
-}
-
-/** @param {string} text @returns {string} the same object; throws Error in words */
-function objectText(text) {
-  let value;
-  try {
-    value = parseJson(text);
-  } catch (error) {
-    throw new Error(`The output is not JSON: ${/** @type {Error} */ (error).message}`);
-  }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("The output must be a JSON object.");
-  return stringifyJson(value);
 }

@@ -1,5 +1,5 @@
 /** What can be written at a place of a definition: step types, attributes, names of steps, resources, expressions. */
-import { placeAt } from "./place.js";
+import { contextAt } from "./cursor-context.js";
 
 /**
  * @typedef {{name: string, shapes: string[], description: string, required: boolean, default: string,
@@ -9,8 +9,8 @@ import { placeAt } from "./place.js";
  * @typedef {{functions: string[], flows: string[], queues: string[], topics: string[]}} Resources  names on the server
  * @typedef {{label: string, detail?: string, info?: string, type: string, apply?: string, boost?: number}} Option
  * @typedef {{from: number, options: Option[]}} Completions
- * @typedef {import("./place.js").Place} Place
- * @typedef {import("./place.js").Level} Level
+ * @typedef {import("./cursor-context.js").CursorContext} CursorContext
+ * @typedef {import("./cursor-context.js").Level} Level
  */
 
 const COMMENT = /(?:^|\s)#/;
@@ -25,12 +25,12 @@ const MAPPING_LISTS = new Set(["inputMappings", "outputMappings", "errorMappings
 export function completionsAt(text, offset, language, resources) {
   if (COMMENT.test(text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset))) return null;
   if (text.trimStart().startsWith("{")) return null; // a definition in JSON
-  const place = placeAt(text, offset);
-  const kinds = kindsOf(place.levels, language);
+  const context = contextAt(text, offset);
+  const kinds = kindsOf(context.levels, language);
   const kind = kinds[kinds.length - 1];
-  if (place.levels.some((level, index) => index > 0 && !kinds[index] && !isStep(kinds, level))) return null;
-  const options = place.key === null ? names(place, kind, kinds, language) : values(text, place, kind, language, resources);
-  return options.length ? { from: place.from, options } : null;
+  if (context.levels.some((level, index) => index > 0 && !kinds[index] && !isStep(kinds, level))) return null;
+  const options = context.key === null ? names(context, kind, kinds, language) : values(text, context, kind, language, resources);
+  return options.length ? { from: context.from, options } : null;
 }
 
 /**
@@ -55,13 +55,13 @@ function kindsOf(levels, language) {
 /** @param {(Kind | null)[]} kinds @param {Level} level */
 const isStep = (kinds, level) => level.key === "steps" && kinds[0] !== null;
 
-/** @param {Place} place @param {Kind | null} kind @param {(Kind | null)[]} kinds @param {Language} language @returns {Option[]} */
-function names(place, kind, kinds, language) {
-  const level = place.levels[place.levels.length - 1];
+/** @param {CursorContext} context @param {Kind | null} kind @param {(Kind | null)[]} kinds @param {Language} language @returns {Option[]} */
+function names(context, kind, kinds, language) {
+  const level = context.levels[context.levels.length - 1];
   const holder = kinds[kinds.length - 2]?.attributes.find((attribute) => attribute.name === level.key);
   if (holder?.shapes.includes("a list") && !level.isEntry) return entryOf(holder, language);
   if (!kind) {
-    return place.levels.length > 1 && !level.fields.has("type")
+    return context.levels.length > 1 && !level.fields.has("type")
       ? [{ label: "type", detail: "required", info: "The kind of step.", type: "property", apply: "type: ", boost: 9 }, ...steps(language)]
       : [];
   }
@@ -72,7 +72,7 @@ function names(place, kind, kinds, language) {
       detail: attribute.required ? "required" : attribute.shapes.join(" or ").replace(/\ban? /g, ""),
       info: attribute.description + (attribute.required || attribute.default === "none" ? "" : ` Default: ${attribute.default}.`),
       type: "property",
-      apply: attribute.name + (place.inBraces || !attribute.holds ? ": " : ":"),
+      apply: attribute.name + (context.inBraces || !attribute.holds ? ": " : ":"),
       boost: attribute.required ? 5 : 0,
     }));
 }
@@ -94,16 +94,16 @@ function steps(language) {
     .map(({ name, title }) => ({ label: `type: ${name}`, detail: title, type: "class", apply: `type: ${name}` }));
 }
 
-/** @param {string} text @param {Place} place @param {Kind | null} kind @param {Language} language @param {Resources} resources */
-function values(text, place, kind, language, resources) {
-  const key = place.key ?? "";
-  const level = place.levels[place.levels.length - 1];
+/** @param {string} text @param {CursorContext} context @param {Kind | null} kind @param {Language} language @param {Resources} resources */
+function values(text, context, kind, language, resources) {
+  const key = context.key ?? "";
+  const level = context.levels[context.levels.length - 1];
   if (key === "type" && level.key === "steps") {
     return language.kinds.filter((each) => each.isStep).map(({ name, title }) => ({ label: name, detail: title, type: "class" }));
   }
-  if (key === "goto") return goto(place.levels);
+  if (key === "goto") return goto(context.levels);
   if (key === "resourceArn") return arns(resources);
-  if (key === "source" || SELECTING.has(key) || (kind === null && place.typed.startsWith("$"))) return expressions(text, place, language);
+  if (key === "source" || SELECTING.has(key) || (kind === null && context.typed.startsWith("$"))) return expressions(text, context, language);
   const attribute = kind?.attributes.find((each) => each.name === key);
   return (attribute?.values ?? []).map((label) => ({ label, type: "constant" }));
 }
@@ -141,14 +141,14 @@ function arnOfFunction(name) {
 
 /**
  * Expression roots, what `$context` has, and the targets that the definition's mappings set.
- * @param {string} text @param {Place} place @param {Language} language @returns {Option[]}
+ * @param {string} text @param {CursorContext} context @param {Language} language @returns {Option[]}
  */
-function expressions(text, place, language) {
+function expressions(text, context, language) {
   const targets = new Set([...text.matchAll(/\btarget:\s*["']?([A-Za-z_][\w-]*)/g)].map((found) => found[1]));
-  if (place.key !== "source") {
+  if (context.key !== "source") {
     return ["$", ...[...targets].map((name) => `$.${name}`)].map((label) => ({ label, detail: "of the step's input", type: "variable" }));
   }
-  const holder = place.levels.findLast((level) => MAPPING_LISTS.has(level.key));
+  const holder = context.levels.findLast((level) => MAPPING_LISTS.has(level.key));
   const local = holder?.key === "outputMappings" ? "the step's result" : holder?.key === "errorMappings" ? "error and cause" : "outputs of earlier steps";
   const roots = [
     { label: "$input", detail: "the input", type: "variable", boost: 3 },
@@ -156,6 +156,6 @@ function expressions(text, place, language) {
     ...(holder?.key === "errorMappings" ? ["$local.error", "$local.cause"] : []).map((label) => ({ label, type: "variable", boost: 2 })),
     ...language.contextPaths.map((label) => ({ label, detail: "the run", type: "variable" })),
   ];
-  const dotted = /^\$(?:input|local)\./.exec(place.typed)?.[0];
+  const dotted = /^\$(?:input|local)\./.exec(context.typed)?.[0];
   return dotted ? [...targets].map((name) => ({ label: dotted + name, detail: "a target in this definition", type: "variable" })) : roots;
 }

@@ -9,15 +9,15 @@
  * @typedef {{key: string, isEntry: boolean, fields: Map<string, string>, names: string[]}} Level
  *   an object around the cursor: the attribute that holds it ("" for the definition itself), whether it is an entry of
  *   that attribute's list, its own attributes, and the names of all steps in that list
- * @typedef {{levels: Level[], key: string | null, typed: string, from: number, inBraces: boolean}} Place
+ * @typedef {{levels: Level[], key: string | null, typed: string, from: number, inBraces: boolean}} CursorContext
  *   `key`: the attribute whose value is being typed, null while an attribute's name is; `typed` begins at offset `from`
  */
 
 const KEY = /^(?:"([^"]*)"|'([^']*)'|([A-Za-z_][\w-]*))\s*:(?:\s+|$)(.*)$/;
 const WORD = /(?:[\w$:./*-][\w$:./[\]*-]*)?$/;
 
-/** @param {string} text @param {number} offset @returns {Place} */
-export function placeAt(text, offset) {
+/** @param {string} text @param {number} offset @returns {CursorContext} */
+export function contextAt(text, offset) {
   const before = text.slice(0, offset).split("\n");
   const own = before.length - 1;
   const lines = text.split("\n").map(readLine);
