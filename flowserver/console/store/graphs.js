@@ -1,11 +1,13 @@
 /** Definitions as graphs. Each text is asked for once, and always gives the same object, so that it is laid out once. */
 import { useEffect, useState } from "../vendor/preact.js";
-import { api } from "./requests.js";
+import { api, isPassing } from "./requests.js";
+import { session } from "./session.js";
 
 /** @typedef {import("../parts/graph-layout.js").DefinitionGraph} DefinitionGraph */
 /** @typedef {{data: DefinitionGraph | null, error: any}} GraphAnswer */
 
 const KEPT_MAX = 20;
+const AGAIN_MS = 5_000;
 
 /** @type {Map<string, Promise<DefinitionGraph>>} */
 const kept = new Map();
@@ -24,18 +26,27 @@ export function graphOf(definition) {
   return asked;
 }
 
-/** The graph of a definition, null until it is there. @param {string | null | undefined} definition @returns {GraphAnswer} */
+/** The graph of a definition, null until it is there; asked for again after an error that may pass. @param {string | null | undefined} definition @returns {GraphAnswer} */
 export function useGraph(definition) {
   const [answer, setAnswer] = useState(/** @type {GraphAnswer & {of: string | null}} */ ({ data: null, error: null, of: null }));
   useEffect(() => {
     if (definition === null || definition === undefined) return;
     let isGone = false;
-    graphOf(definition).then(
-      (data) => isGone || setAnswer({ data, error: null, of: definition }),
-      (error) => isGone || setAnswer({ data: null, error, of: definition }),
-    );
+    let timer = 0;
+    const ask = async () => {
+      /** @type {GraphAnswer} */
+      const found = await graphOf(definition).then((data) => ({ data, error: null }), (error) => ({ data: null, error }));
+      if (isGone) return;
+      setAnswer({ ...found, of: definition });
+      if (found.error && isPassing(found.error)) askLater();
+    };
+    const askLater = () => {
+      timer = setTimeout(() => (document.hidden || session.peek().wanted !== null ? askLater() : ask()), AGAIN_MS);
+    };
+    void ask();
     return () => {
       isGone = true;
+      clearTimeout(timer);
     };
   }, [definition]);
   return answer.of === definition ? answer : { data: null, error: null };

@@ -1,13 +1,13 @@
 /** Lists that come page by page, by keyset: `nextToken` of one page asks for the next. */
 import { signal, useEffect, useRef } from "../vendor/preact.js";
-import { ApiError, api, urlOf } from "./requests.js";
+import { api, isPassing, urlOf } from "./requests.js";
 import { session } from "./session.js";
 
 /**
  * @typedef {import("./requests.js").ApiQuery} ApiQuery
  * @typedef {{rows: any[], loading: boolean, error: any, done: boolean, fresh: number, gone: Set<string>,
  *   paused: boolean}} ListState
- * @typedef {{token: string | undefined, start: number, length: number}} PagePlace
+ * @typedef {{token: string | undefined, start: number, length: number}} LoadedPage
  */
 
 /** Pages without a match that are read in a row before the list asks whether to go on: each costs the server a scan. */
@@ -17,11 +17,6 @@ const CHECKED_MIN = 5;
 
 /** @type {ListState} */
 const BEGIN = { rows: [], loading: true, error: null, done: false, fresh: 0, gone: new Set(), paused: false };
-
-/** Whether an error may be gone at the next try. @param {any} error */
-function isPassing(error) {
-  return !(error instanceof ApiError) || error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
-}
 
 class List {
   /**
@@ -37,7 +32,7 @@ class List {
     this.aborting = new AbortController();
     /** @type {string | undefined} */
     this.token = undefined;
-    /** @type {PagePlace[]} */
+    /** @type {LoadedPage[]} */
     this.pages = [];
     this.isReading = false;
     this.isChecking = false;
@@ -93,11 +88,11 @@ class List {
     if (!this.pages.length) return void (isPassing(this.state.peek().error) && this.more());
     this.isChecking = true;
     try {
-      for (const [index, place] of this.pages.entries()) {
-        const rows = this.state.peek().rows.slice(place.start, Math.min(place.start + place.length, last + 1));
-        const needed = 1 + rows.findLastIndex((row, offset) => place.start + offset >= first && this.isLive(row));
-        if (index === 0) await this.checkFirst(place, needed);
-        else if (needed) this.merge(place, await this.page(place.token, needed), false);
+      for (const [index, loaded] of this.pages.entries()) {
+        const rows = this.state.peek().rows.slice(loaded.start, Math.min(loaded.start + loaded.length, last + 1));
+        const needed = 1 + rows.findLastIndex((row, offset) => loaded.start + offset >= first && this.isLive(row));
+        if (index === 0) await this.checkFirst(loaded, needed);
+        else if (needed) this.merge(loaded, await this.page(loaded.token, needed), false);
       }
     } catch {
       // The next check tries again; the frame says that the server cannot be reached.
@@ -106,26 +101,26 @@ class List {
     }
   }
 
-  /** @param {PagePlace} place @param {number} needed */
-  async checkFirst(place, needed) {
+  /** @param {LoadedPage} loaded @param {number} needed */
+  async checkFirst(loaded, needed) {
     const known = new Set(this.state.peek().rows.map((row) => row.id));
     const asked = Math.min(Number(this.query.limit ?? needed), Math.max(CHECKED_MIN, needed + this.state.peek().fresh));
     const some = await this.page(undefined, asked);
     const isBeyond = some.token !== undefined && some.rows.every((row) => !known.has(row.id));
-    this.merge(place, isBeyond ? await this.page() : some, true);
+    this.merge(loaded, isBeyond ? await this.page() : some, true);
   }
 
-  /** @param {PagePlace} place @param {{rows: any[], token: string | undefined}} page @param {boolean} isFirst */
-  merge(place, page, isFirst) {
+  /** @param {LoadedPage} loaded @param {{rows: any[], token: string | undefined}} page @param {boolean} isFirst */
+  merge(loaded, page, isFirst) {
     const now = this.state.peek();
     const read = new Map(page.rows.map((row) => [row.id, row]));
     const lastKnown = now.rows.findLastIndex((row) => read.has(row.id));
-    const end = page.token === undefined ? place.start + place.length - 1 : lastKnown;
+    const end = page.token === undefined ? loaded.start + loaded.length - 1 : lastKnown;
     const gone = new Set(now.gone);
     const rows = now.rows.map((row, index) => {
       const renewed = read.get(row.id);
       if (renewed) gone.delete(row.id);
-      else if (index >= place.start && index <= end) gone.add(row.id);
+      else if (index >= loaded.start && index <= end) gone.add(row.id);
       return renewed && JSON.stringify(renewed) !== JSON.stringify(row) ? renewed : row;
     });
     const known = new Set(now.rows.map((row) => row.id));

@@ -42,6 +42,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether an error may be gone at the next try. @param {any} error */
+export function isPassing(error) {
+  return !(error instanceof ApiError) || error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
+}
+
 /** @param {string} path @param {ApiQuery} [query] @returns {string} */
 export function urlOf(path, query) {
   const search = new URLSearchParams();
