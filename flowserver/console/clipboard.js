@@ -1,5 +1,8 @@
 /** Copies of texts. */
 
+/** What to say when `copyText` gives false. */
+export const NO_COPY = "The browser does not let this page copy";
+
 /** @param {string} text @returns {Promise<boolean>} whether the browser took it */
 export async function copyText(text) {
   try {

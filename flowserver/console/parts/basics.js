@@ -1,6 +1,10 @@
 /** Small parts that every page uses. They take data and callbacks; none knows a URL or makes a request. */
 import { html, signal, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { NO_COPY, copyText } from "../clipboard.js";
 import { Icon } from "./icons.js";
+
+const COPIED_MS = 1_500;
+const NOT_COPIED_MS = 5_000;
 
 /** @typedef {"ok" | "run" | "fail" | "wait" | "stop" | "none"} Tone */
 
@@ -134,31 +138,21 @@ export function Took({ from, to }) {
   return html`<span class="took" title=${`${Math.max(0, ms).toLocaleString()} ms`}>${isOver ? duration(ms) : duration(Math.max(0, Math.floor(ms / 1_000) * 1_000))}</span>`;
 }
 
-/** A button that copies a text. @param {{text: string, label?: string}} props */
+/** A button that copies a text, and says whether the browser did so. @param {{text: string, label?: string}} props */
 export function Copy({ text, label }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      copyBySelection(text);
-    }
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
-  };
-  return html`<button type="button" class="quiet copy" onClick=${copy} aria-label=${label ? undefined : "Copy"} title=${label ? undefined : "Copy"}>
-    <${Icon} name=${copied ? "done" : "copy"} size=${16} />${label}<span class="hidden" role="status">${copied ? "Copied" : ""}</span>
-  </button>`;
-}
-
-/** Pages that were not served over TLS or from this machine have no clipboard. @param {string} text */
-function copyBySelection(text) {
-  const area = document.createElement("textarea");
-  area.value = text;
-  (document.querySelector("dialog:modal") ?? document.body).append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
+  const [isCopied, setCopied] = useState(/** @type {boolean | null} */ (null));
+  const copy = async () => setCopied(await copyText(text));
+  useEffect(() => {
+    const timer = isCopied === null ? undefined : setTimeout(() => setCopied(null), isCopied ? COPIED_MS : NOT_COPIED_MS);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const icon = isCopied === null ? "copy" : isCopied ? "done" : "warning";
+  return html`<span class="copy">
+    <button type="button" class="quiet" onClick=${copy} aria-label=${label ? undefined : "Copy"} title=${label ? undefined : "Copy"}>
+      <${Icon} name=${icon} size=${16} />${label}
+    </button>
+    <span class=${isCopied === false ? "muted" : "hidden"} role="status">${isCopied === null ? "" : isCopied ? "Copied" : NO_COPY}</span>
+  </span>`;
 }
 
 /** What to say where there is nothing, and the command that would change that. @param {{children?: any, command?: string}} props */

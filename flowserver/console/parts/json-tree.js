@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { stringifyJson } from "../exact-json.js";
-import { copyText } from "../clipboard.js";
+import { NO_COPY, copyText } from "../clipboard.js";
 import { isContainer, openedAtFirst, rowsOf, sizeOf } from "./json-rows.js";
 import { CutText, ClosedValue, Scalar } from "./json-values.js";
 import { useFind } from "./json-find.js";
@@ -50,7 +50,7 @@ export function JsonTree({ value, root = "$input", label = root }) {
   }
   /** @param {string} text @param {string} what */
   async function copy(text, what) {
-    say((await copyText(text)) ? `Copied ${what}` : "The browser does not let this page copy");
+    say((await copyText(text)) ? `Copied ${what}` : NO_COPY);
   }
   useEffect(() => {
     const timer = said ? setTimeout(() => say(""), 2000) : undefined;
