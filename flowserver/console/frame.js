@@ -78,7 +78,7 @@ function TopBar() {
     <button type="button" class="quiet" onClick=${nextTheme} aria-label=${`Theme: ${theme.value}`} title=${`Theme: ${theme.value}`}>
       <${Icon} name=${theme.value} />
     </button>
-    <button type="button" class="quiet wide" onClick=${() => (overlay.value = "help")} aria-label="Help" title="Help (?)"><${Icon} name="help" /></button>
+    <button type="button" class="quiet" onClick=${() => (overlay.value = "help")} aria-label="Help" title="Help (?)"><${Icon} name="help" /></button>
   </header>`;
 }
 
@@ -131,9 +131,10 @@ function titleOf(now) {
 
 /** @param {{children?: any}} props */
 function Guarded({ children }) {
-  const [error, reset] = useErrorBoundary((found) => console.error(found));
+  const [error] = useErrorBoundary((found) => console.error(found));
   if (!error) return children;
-  return html`<div class="page"><h1>This page has failed</h1><${Problem} error=${error} onRetry=${reset} /></div>`;
+  // What it failed with may be kept, and the server may be newer than this document: only a reload begins anew.
+  return html`<div class="page"><h1>This page has failed</h1><p>The other pages work.</p><${Problem} error=${error} onRetry=${() => location.reload()} /></div>`;
 }
 
 /** Components that were loaded, by their loader, so that they are there at once the next time. @type {WeakMap<Function, any>} */

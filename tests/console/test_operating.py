@@ -10,11 +10,14 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import select
 
 from flowserver.api.console import FOLDER
 from flowserver.operations.permissions import PERMISSIONS
+from flowserver.store.executions.saving import park_execution
 from flowserver.store.invocations.parking import park_invocation
 from flowserver.store.invocations.rows import insert_invocations
+from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database
 from tests.console.conftest import Opened
 from tests.store.rows import NODE, invocation_row
@@ -251,6 +254,26 @@ def test_a_parked_invocation_is_stopped(page: Page, rest: httpx.Client, database
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(row).to_have_count(0)
     assert rest.get(f"/v1/functions/{unique}/f/invocations/{unique}").json()["status"] == "Stopped"
+
+
+def test_a_parked_execution_is_restarted(page: Page, rest: httpx.Client, database_url: str, unique: str) -> None:
+    put_flow(rest, unique, WAIT)
+    start(rest, unique, "e1", {})
+    database = Database(database_url)
+    with database.write() as connection:
+        query = select(executions.c.execution_id).where(executions.c.flow_name == unique)
+        park_execution(connection, connection.execute(query).scalar_one(), HOSTILE)
+    database.close()
+    page.goto(f"/executions?flow={unique}&status=parked")
+    page.get_by_role("row", name="e1").dblclick()
+    expect(page.get_by_role("alert")).to_contain_text(f"The server has set it aside: {HOSTILE}")
+    expect(page.get_by_text("Parked", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Restart").click()
+    page.get_by_role("dialog", name="Restart").get_by_role("button", name="Restart").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_role("button", name="Restart")).to_have_count(0)
+    found = rest.get(f"/v1/flows/{unique}/executions/e1").json()
+    assert (found["status"], found["parkedError"]) == ("Running", None)
 
 
 def test_a_caller_who_may_nothing_is_offered_nothing(

@@ -1,6 +1,7 @@
 """The console opens at its URLs, directly and behind a proxy that adds a prefix; from a server of two processes."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -10,6 +11,11 @@ from tests.console.browser.complaints import Complaints
 from tests.console.browser.prefix_proxy import prefix_proxy
 from tests.support.server import ServerProcess
 
+GROUND = {"light": "rgb(245, 246, 248)", "dark": "rgb(15, 18, 22)"}
+NO_CLIPBOARD = """() => {
+  navigator.clipboard.writeText = () => Promise.reject(new Error("no"));
+  document.execCommand = () => false;
+}"""
 PASS = "version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n"
 
 
@@ -57,7 +63,50 @@ def test_a_browser_may_forbid_what_pages_remember(page: Page) -> None:
     expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
 
 
+def test_a_theme_is_chosen_and_kept(page: Page) -> None:
+    page.goto("/flows")
+    for choice, by_system in (("system", True), ("light", False), ("dark", False), ("system", True)):
+        button = page.get_by_role("button", name=f"Theme: {choice}")
+        expect(button).to_be_visible()
+        page.reload()
+        expect(button).to_be_visible()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            ground = GROUND[scheme if by_system else choice]
+            expect(page.locator("body")).to_have_css("background-color", ground)
+        button.click()
+
+
+def test_a_page_that_fails_keeps_that_to_itself(page: Page, complaints: Complaints) -> None:
+    complaints.allow("TypeError")
+    page.route("**/v1/overview*", lambda route: route.fulfill(json={"flows": None}), times=1)
+    page.goto("/")
+    expect(page.get_by_role("heading", name="This page has failed")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("null")
+    places = page.get_by_role("navigation", name="Places")
+    places.get_by_role("link", name="Server").click()
+    expect(page.get_by_role("grid", name="Nodes")).to_contain_text("Alive")
+    places.get_by_role("link", name="Overview").click()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("As of")).to_be_visible()
+
+
+def test_a_text_is_copied_or_the_page_says_that_it_was_not(page: Page) -> None:
+    page.clock.install(time=datetime(2030, 1, 1, tzinfo=UTC))
+    page.goto("/server")
+    copy = page.get_by_role("button", name="Copy").first
+    expect(copy).to_be_visible()
+    page.clock.pause_at(datetime(2030, 1, 2, tzinfo=UTC))  # what is said stays
+    copy.click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
+    page.evaluate(NO_CLIPBOARD)
+    copy.click()
+    expect(page.get_by_text("The browser does not let this page copy")).to_be_visible()
+
+
 def test_keys_of_a_single_character_are_turned_off_and_on(page: Page) -> None:
+    """On a telephone, too: a keyboard can be connected to it."""
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/flows")
     help_button = page.get_by_role("button", name="Help")
     help_button.click()

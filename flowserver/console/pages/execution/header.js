@@ -33,7 +33,7 @@ export function Header(props) {
       <span class="grow"></span>
       <${Actions} ...${props} />
     </div>
-    ${isNow && execution.parkedError && execution.status === "Running" && html`<p class="execution-parked" role="alert">The server has set it aside: ${execution.parkedError}</p>`}
+    ${isNow && execution.parkedError && execution.status === "Running" && html`<p class="execution-parked" role="alert">The server has set it aside: <bdi>${execution.parkedError}</bdi></p>`}
     ${isNow && execution.waitingSteps > 0 && execution.status === "Running" && html`<p class="execution-parked" role="status">
       ${execution.waitingSteps === 1 ? "1 step has failed and waits" : `${execution.waitingSteps.toLocaleString()} steps have failed and wait`} for a redrive.</p>`}
     <div class="execution-facts">
@@ -101,7 +101,7 @@ function Actions({ run, execution, graph }) {
     ${open === "redrive" && html`<${RedriveDialog} run=${run} execution=${execution} graph=${graph} onClose=${close} />`}
     ${open === "command" && html`<${CommandDialog} execution=${execution} onClose=${close} />`}
     ${open === "restart" && html`<${Confirm} title="Restart" action="Restart" onClose=${close} onConfirm=${async () => {
-      await api(`${run.place}/restart`, { method: "POST" });
+      await api(`${run.apiPath}/restart`, { method: "POST" });
       await run.reload();
     }}><p>It goes on at the step where the server set it aside. What is done is not done again. If the cause is still there, it is set aside again.</p><//>`}
   </div>`;
