@@ -21,7 +21,7 @@ export const TABLE = [
   { name: "executions", pattern: "/executions", title: "Executions", load: page("executions") },
   { name: "execution", pattern: "/executions/{flow}/{execution}", title: "Execution", load: page("execution") },
   { name: "flows", pattern: "/flows", title: "Flows", load: page("flows") },
-  { name: "edit", pattern: "/flows/new", title: "New flow", load: page("editor") },
+  { name: "edit", pattern: "/flows/-/new", title: "New flow", load: page("editor") }, // no flow is named "-"
   { name: "flow", pattern: "/flows/{flow}", title: "Flow", load: page("flow") },
   { name: "edit", pattern: "/flows/{flow}/edit", title: "Edit", load: page("editor") },
   { name: "compare", pattern: "/compare", title: "Compare", load: page("compare") },

@@ -78,7 +78,7 @@ def test_a_new_flow_is_written_published_and_started(
     page: Page, rest: httpx.Client, complaints: Complaints, unique: str
 ) -> None:
     complaints.allow("status of 400")
-    page.goto("/flows/new")
+    page.goto("/flows/-/new")
     editor = editor_of(page)
     expect(page.get_by_role("group", name="Steps of the flow")).to_contain_text("hello")
     page.get_by_role("button", name="Create").click()
@@ -213,7 +213,7 @@ def test_unsaved_text_is_not_lost_by_leaving_and_tab_leaves_the_editor(
     page.wait_for_url("**/executions")
     assert definition_of(rest, unique) == PASS
 
-    page.goto("/flows/new")
+    page.goto("/flows/-/new")
     editor_of(page).click()
     page.keyboard.type("# ")
     page.get_by_label("Begin with").select_option("Wait for an answer")
@@ -239,7 +239,7 @@ def offered(page: Page, rest: httpx.Client, *texts: str) -> list[list[str]]:
 
 
 def test_templates_completion_and_places_are_those_of_the_server(page: Page, rest: httpx.Client) -> None:
-    page.goto("/flows/new")
+    page.goto("/flows/-/new")
     templates = page.evaluate("import('./console/pages/editor/templates.js').then(module => module.TEMPLATES)")
     assert [each["name"] for each in templates] == ["hello", "callback", "foreach"]
     for template in templates:

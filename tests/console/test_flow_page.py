@@ -6,9 +6,11 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Page, expect
 
+from tests.console.browser.complaints import Complaints
 from tests.console.conftest import Opened
 
 POLLING = (Path(__file__).parents[2] / "examples" / "polling" / "flow.yaml").read_text()
+AGAIN_MS = 5_000
 HEADER = "version: v1\ntype: flow\nsteps:\n"
 ORDER = (
     HEADER
@@ -124,6 +126,32 @@ def test_a_run_is_started_with_a_form_and_painted(page: Page, rest: httpx.Client
     page.goto(f"/flows/{unique}")
     page.get_by_role("link", name="run · Running").click()
     expect(page).to_have_url(re.compile(f"/executions/{unique}/run$"))
+
+
+def test_a_flow_may_be_named_new(page: Page, rest: httpx.Client, complaints: Complaints) -> None:
+    complaints.allow("status of 404")
+    page.goto("/flows/new")
+    page.get_by_role("link", name="Write a new flow").click()
+    expect(page).to_have_url(re.compile("/flows/-/new$"))
+    expect(page.get_by_label("Begin with")).to_be_visible()
+    put(rest, "new", POLLING)
+    page.goto("/flows/new")
+    expect(page.get_by_role("heading", name="new", exact=True)).to_be_visible()
+    page.keyboard.press("e")
+    expect(page).to_have_url(re.compile("/flows/new/edit$"))
+    expect(page.get_by_role("textbox", name="Definition")).to_contain_text("StartJob")
+
+
+def test_a_graph_is_asked_for_again(page: Page, rest: httpx.Client, complaints: Complaints, unique: str) -> None:
+    complaints.allow("status of 503")
+    put(rest, unique, POLLING)
+    busy = {"code": "Busy", "detail": "The server is busy."}
+    page.route("**/v1/definitions/graph", lambda route: route.fulfill(status=503, json=busy), times=1)
+    page.clock.install()
+    page.goto(f"/flows/{unique}")
+    expect(page.get_by_text("This definition cannot be drawn: The server is busy.")).to_be_visible()
+    page.clock.run_for(AGAIN_MS)
+    expect(page.get_by_role("group", name="Steps of the flow")).to_be_visible()
 
 
 def test_hostile_and_large_definitions_are_drawn(opened: Opened, rest: httpx.Client, unique: str) -> None:

@@ -35,7 +35,11 @@ export default function Flow({ params, query }) {
     { keys: "e", label: "Edit", run: () => (may("flows.write") ? go(path`/flows/${name}/edit`) : false) },
     { keys: "p", label: "Publish a version", run: () => (may("versions.publish") ? setOpen("publish") : false) },
   ]);
-  if (!flow.data) return html`<div class="page"><${Problem} error=${flow.error} onRetry=${flow.reload} />${!flow.error && html`<${Loading} />`}</div>`;
+  if (!flow.data) {
+    const isNone = flow.error?.status === 404 && may("flows.write");
+    return html`<div class="page"><${Problem} error=${flow.error} onRetry=${flow.reload} />${!flow.error && html`<${Loading} />`}
+      ${isNone && html`<p><${Link} to="/flows/-/new">Write a new flow<//></p>`}</div>`;
+  }
   const remove = async () => {
     await api(path`v1/flows/${name}`, { method: "DELETE" });
     go("/flows");
@@ -86,12 +90,12 @@ function Runs({ flow }) {
   const running = rows.filter((run) => run.status === "Running").length;
   const failed = rows.filter((run) => run.status === "Failed" || run.status === "TimedOut").length;
   if (isBusy !== running > 0) setBusy(running > 0);
-  const placeOf = (/** @type {{name: string}} */ run) => path`/executions/${flow}/${run.name}`;
+  const pathOf = (/** @type {{name: string}} */ run) => path`/executions/${flow}/${run.name}`;
   const counts = [running && `${running} running`, failed && `${failed} failed`].filter(Boolean).join(", ");
   return html`<${Panel} class="runs" title=${rows.length === 1 ? "Last run" : `Last ${rows.length || ""} runs`}
     actions=${html`${counts && html`<span class="muted">${counts}</span>`}`}>
     <${Problem} error=${runs.error} onRetry=${runs.reload} />
-    ${rows.length > 0 && html`<${RunsChart} runs=${rows} now=${Date.now()} hrefOf=${(/** @type {any} */ run) => href(placeOf(run))} onOpen=${(/** @type {any} */ run) => go(placeOf(run))} />`}
+    ${rows.length > 0 && html`<${RunsChart} runs=${rows} now=${Date.now()} hrefOf=${(/** @type {any} */ run) => href(pathOf(run))} onOpen=${(/** @type {any} */ run) => go(pathOf(run))} />`}
     ${runs.data && !rows.length && html`<${Empty} command=${`flowserver start ${flow} --input '{}'`}>It has not run yet. Start it above, or with:<//>`}
   <//>`;
 }

@@ -14,7 +14,7 @@ import { api, may, usePages, useQuery } from "../store.js";
 stylesheet(new URL("./executions.css", import.meta.url));
 
 /** @param {any} flow */
-const placeOf = (flow) => path`/flows/${flow.name}`;
+const pathOf = (flow) => path`/flows/${flow.name}`;
 
 /** @param {import("../routes.js").PageProps} props */
 export default function Flows({ query }) {
@@ -23,7 +23,7 @@ export default function Flows({ query }) {
   const [started, setStarted] = useState(/** @type {any} */ (null));
   const [cursor, setCursor] = useState(/** @type {any} */ (null));
   useKeys("Flows", [
-    { keys: "n", label: "New flow", run: () => (may("flows.write") ? go("/flows/new") : false) },
+    { keys: "n", label: "New flow", run: () => (may("flows.write") ? go("/flows/-/new") : false) },
     { keys: "s", label: "Start the flow of the row", run: () => (cursor && may("executions.start") ? setStarted(cursor) : false) },
   ]);
   const columns = useMemo(() => columnsOf(setStarted), []);
@@ -32,12 +32,12 @@ export default function Flows({ query }) {
     <search class="filters"><div class="fields">
       <${TextFilter} onChange=${(/** @type {string} */ text) => setQuery({ prefix: text })} name="prefix" label="Name begins with" value=${query.prefix ?? ""} pattern="[A-Za-z0-9_\\-]*" />
       <span class="grow"></span>
-      ${may("flows.write") && html`<${Link} class="button primary" to="/flows/new"><${Icon} name="plus" size=${16} />New flow<//>`}
+      ${may("flows.write") && html`<${Link} class="button primary" to="/flows/-/new"><${Icon} name="plus" size=${16} />New flow<//>`}
     </div></search>
     <div class="panel list-panel grow">
       <${Problem} error=${list.error} onRetry=${list.reload} />
       <${Table} label="Flows" columns=${columns} rows=${list.rows} keyOf=${(/** @type {any} */ flow) => flow.id} loading=${list.loading}
-        done=${list.done} more=${list.more} onVisible=${list.onVisible} onOpen=${(/** @type {any} */ flow) => go(placeOf(flow))}
+        done=${list.done} more=${list.more} onVisible=${list.onVisible} onOpen=${(/** @type {any} */ flow) => go(pathOf(flow))}
         onCursor=${setCursor} isDim=${(/** @type {any} */ flow) => list.gone.has(flow.id)}
         empty=${!list.error && html`<${Nothing} prefix=${prefix} />`} />
     </div>
@@ -55,7 +55,7 @@ async function start(flow, input, name) {
 /** @param {(flow: any) => void} onStart */
 function columnsOf(onStart) {
   return [
-    { key: "name", title: "Name", width: "minmax(140px, 2fr)", narrow: "minmax(0, 1fr)", render: (/** @type {any} */ flow) => html`<${Link} to=${placeOf(flow)} class="mono" title=${flow.name} tabindex="-1">${flow.name}<//>` },
+    { key: "name", title: "Name", width: "minmax(140px, 2fr)", narrow: "minmax(0, 1fr)", render: (/** @type {any} */ flow) => html`<${Link} to=${pathOf(flow)} class="mono" title=${flow.name} tabindex="-1">${flow.name}<//>` },
     { key: "last", title: "Last run", width: "250px", narrow: "96px", render: (/** @type {any} */ flow) => html`<${LastRun} key=${flow.id} flow=${flow.name} />` },
     { key: "description", title: "Description", width: "minmax(0, 2fr)", narrow: /** @type {const} */ (false), render: (/** @type {any} */ flow) => html`<span class="muted" title=${flow.description}>${flow.description}</span>` },
     { key: "changed", title: "Changed", width: "136px", narrow: /** @type {const} */ (false), render: (/** @type {any} */ flow) => html`<${Time} at=${flow.lastModifiedTime} />` },
@@ -76,5 +76,5 @@ function LastRun({ flow }) {
 /** @param {{prefix: string | undefined}} props */
 function Nothing({ prefix }) {
   if (prefix) return html`<${Empty}>No flow's name begins with <code>${prefix}</code>. <${Link} to="/flows">Show all<//><//>`;
-  return html`<${Empty} command="flowserver apply order.yaml">There are no flows yet. Write one in <${Link} to="/flows/new">the editor<//>, or send a file:<//>`;
+  return html`<${Empty} command="flowserver apply order.yaml">There are no flows yet. Write one in <${Link} to="/flows/-/new">the editor<//>, or send a file:<//>`;
 }

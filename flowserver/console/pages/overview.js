@@ -99,7 +99,7 @@ function Throughput({ series }) {
 }
 
 /** Where an item is looked at. @param {any} item @returns {[string, Record<string, string>?]} */
-function placeOf(item) {
+function linkOf(item) {
   if (item.kind === "waitingTask") return ["/waiting", { flow: item.flowName, execution: item.name }];
   if (item.kind === "overdueSchedule") return ["/schedules", { schedule: `${item.flowName}/${item.name}` }];
   if (item.kind === "parkedInvocation") return ["/server"];
@@ -118,7 +118,7 @@ function Why({ item }) {
 const COLUMNS = [
   { key: "kind", title: html`<span class="narrow-hidden">What</span>`, width: "156px", narrow: "24px", render: (/** @type {any} */ item) => html`<${Status} status=${KINDS[item.kind]?.[1] ?? item.kind} label=${KINDS[item.kind]?.[0] ?? item.kind} />` },
   { key: "name", title: "Where", width: "minmax(120px, 1.2fr)", render: (/** @type {any} */ item) => {
-    const [to, query] = placeOf(item);
+    const [to, query] = linkOf(item);
     return html`<${Link} to=${to} query=${query} class="mono" title=${titleOf(item)} tabindex="-1">${titleOf(item)}<//>`;
   } },
   { key: "why", title: "Why", width: "minmax(0, 2fr)", narrow: false, render: (/** @type {any} */ item) => html`<${Why} item=${item} />` },
@@ -130,7 +130,7 @@ function NeedsALook({ items }) {
   const keyed = items.map((item, index) => ({ ...item, key: `${item.kind}-${index}` }));
   return html`<${Panel} title="Needs a look">
     <${Table} label="Needs a look" columns=${COLUMNS} rows=${keyed} keyOf=${(/** @type {any} */ item) => item.key} done=${true}
-      onOpen=${(/** @type {any} */ item) => go(...placeOf(item))} empty=${html`<p class="empty">Nothing failed in the last 24 hours, and nothing is late, parked or waiting for people.</p>`} />
+      onOpen=${(/** @type {any} */ item) => go(...linkOf(item))} empty=${html`<p class="empty">Nothing failed in the last 24 hours, and nothing is late, parked or waiting for people.</p>`} />
   <//>`;
 }
 
@@ -148,7 +148,7 @@ function FirstSteps() {
       <ol class="first-steps">
         ${STEPS.map(([what, command]) => html`<li key=${command}><span>${what}</span><span class="command"><code>${command}</code><${Copy} text=${command} /></span></li>`)}
       </ol>
-      <p>Or <${Link} to="/flows/new">write a flow here<//>: it is checked as you type.</p>
+      <p>Or <${Link} to="/flows/-/new">write a flow here<//>: it is checked as you type.</p>
     </div>
   <//>`;
 }

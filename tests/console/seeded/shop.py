@@ -37,7 +37,7 @@ PAGES: Final = {
     "flows": "/flows",
     "flow": "/flows/order",
     "editor": "/flows/order/edit",
-    "editor-new": "/flows/new",
+    "editor-new": "/flows/-/new",
     "compare": "/compare?left=order/o-8f0c2a&right=order/o-9a4d17",
     "waiting": "/waiting",
     "schedules": "/schedules",
