@@ -1,5 +1,5 @@
 /** What pages know of the server: one fetch layer, one cache, one stream, and what the caller may do. */
-export { ApiError, api, apiResponse } from "./store/requests.js";
+export { ApiError, api, apiResponse, isPassing } from "./store/requests.js";
 export { may, permissions, session, signIn, signOut } from "./store/session.js";
 export { useQuery } from "./store/queries.js";
 export { usePages } from "./store/pages.js";

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.console.browser.complaints import Complaints
 from tests.console.conftest import Opened
 
 POLLING = (Path(__file__).parents[2] / "examples" / "polling" / "flow.yaml").read_text()
-AGAIN_MS = 5_000
+AGAIN_MS = 10_000
 HEADER = "version: v1\ntype: flow\nsteps:\n"
 ORDER = (
     HEADER
@@ -142,16 +142,28 @@ def test_a_flow_may_be_named_new(page: Page, rest: httpx.Client, complaints: Com
     expect(page.get_by_role("textbox", name="Definition")).to_contain_text("StartJob")
 
 
-def test_a_graph_is_asked_for_again(page: Page, rest: httpx.Client, complaints: Complaints, unique: str) -> None:
+def test_what_failed_for_a_while_is_asked_for_again(
+    page: Page, rest: httpx.Client, complaints: Complaints, unique: str
+) -> None:
     complaints.allow("status of 503")
     put(rest, unique, POLLING)
-    busy = {"code": "Busy", "detail": "The server is busy."}
-    page.route("**/v1/definitions/graph", lambda route: route.fulfill(status=503, json=busy), times=1)
+    rest.post(f"/v1/flows/{unique}/versions", json={}).raise_for_status()
+
+    def refuse(route: Route) -> None:
+        route.fulfill(status=503, json={"code": "Busy", "detail": "The server is busy."})
+
     page.clock.install()
-    page.goto(f"/flows/{unique}")
-    expect(page.get_by_text("This definition cannot be drawn: The server is busy.")).to_be_visible()
-    page.clock.run_for(AGAIN_MS)
-    expect(page.get_by_role("group", name="Steps of the flow")).to_be_visible()
+    for asked, address, words, shown in (
+        ("definitions/graph", unique, "This definition cannot be drawn: The server is busy.", "Wait10s"),
+        (f"flows/{unique}/versions/1", f"{unique}?version=1", "The server is busy.", "Wait10s"),
+        ("definitions/validate", f"{unique}/edit", "The server did not check this text.", "is not registered yet"),
+    ):
+        page.route(f"**/v1/{asked}", refuse, times=1)
+        page.goto(f"/flows/{address}")
+        expect(page.get_by_text(words)).to_be_visible()
+        page.clock.run_for(AGAIN_MS)
+        expect(page.get_by_text(words)).to_have_count(0)
+        expect(page.get_by_text(shown).first).to_be_visible()
 
 
 def test_hostile_and_large_definitions_are_drawn(opened: Opened, rest: httpx.Client, unique: str) -> None:

@@ -1,6 +1,6 @@
 /** The cache: what was read from the server, shared by everything on the page that asks for the same. */
 import { effect, signal, useEffect, useRef } from "../vendor/preact.js";
-import { api, urlOf } from "./requests.js";
+import { api, isPassing, urlOf } from "./requests.js";
 import { session } from "./session.js";
 
 /** @typedef {import("./requests.js").ApiQuery} ApiQuery */
@@ -9,6 +9,10 @@ import { session } from "./session.js";
 /** Answers without a reader that are kept, so that "back" shows at once what was there. */
 const KEPT_MAX = 40;
 const SOON_MS = 1_000;
+/** Seconds between reads, while an answer that was to be read once fails for a reason that may pass. */
+const AGAIN_SECONDS = 2;
+/** After an error the next read is later by this factor. */
+const ERROR_FACTOR = 3;
 
 class Entry {
   /** @param {string} path @param {ApiQuery | undefined} query */
@@ -45,9 +49,11 @@ class Entry {
 
   schedule() {
     clearTimeout(this.timer);
-    const waits = [...this.readers.values()].filter((seconds) => seconds > 0);
+    const { error } = this.state.peek();
+    const again = error && isPassing(error) ? AGAIN_SECONDS : 0;
+    const waits = [...this.readers.values()].map((seconds) => seconds || again).filter((seconds) => seconds > 0);
     if (!waits.length || document.hidden || session.peek().wanted !== null) return;
-    const wait = Math.min(...waits) * 1_000 * (this.state.peek().error ? 3 : 1);
+    const wait = Math.min(...waits) * 1_000 * (error ? ERROR_FACTOR : 1);
     this.timer = setTimeout(() => this.read(), Math.max(0, this.readAt + wait - performance.now()));
   }
 
@@ -103,7 +109,7 @@ const NOTHING = signal(/** @type {Answer} */ ({ data: undefined, error: null, lo
 
 /**
  * What the server answers to a GET. Equal questions share one request; a `path` of null asks nothing. With
- * `everySeconds` it is read again so often while the tab is visible. With `keep` the answer to the question before
+ * `everySeconds` it is read again so often while the tab is visible; without, only after an error that may pass. With `keep` the answer to the question before
  * stays until the new one is there. After an error `data` is what was read last.
  * @param {string | null} path @param {ApiQuery} [query] @param {{everySeconds?: number, keep?: boolean}} [options]
  * @returns {{data: any, error: any, loading: boolean, reload: () => Promise<void>}}

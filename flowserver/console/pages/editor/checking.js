@@ -1,5 +1,5 @@
 /** What the server says to a text while it is being written: findings, and the graph. */
-import { api, useQuery } from "../../store.js";
+import { api, isPassing, useQuery } from "../../store.js";
 import { useEffect, useMemo, useState } from "../../vendor/preact.js";
 
 /**
@@ -10,9 +10,11 @@ import { useEffect, useMemo, useState } from "../../vendor/preact.js";
  */
 
 const PAUSE_MS = 250;
+const AGAIN_MS = 5_000;
 
 /**
  * The check of a text, made a moment after the last change. A newer change ends the requests of an older one.
+ * After an error that may pass it is made again.
  * @param {string | null} text @returns {Check}
  */
 export function useCheck(text) {
@@ -20,7 +22,7 @@ export function useCheck(text) {
   useEffect(() => {
     if (text === null) return;
     const request = new AbortController();
-    const timer = setTimeout(async () => {
+    const look = async () => {
       try {
         const report = await ask("v1/definitions/validate", text, request.signal);
         const graph = report.valid ? await ask("v1/definitions/graph", text, request.signal) : null;
@@ -33,9 +35,12 @@ export function useCheck(text) {
           error: null,
         }));
       } catch (error) {
-        if (!request.signal.aborted) setCheck((before) => ({ ...before, isFirst: false, error }));
+        if (request.signal.aborted) return;
+        setCheck((before) => ({ ...before, isFirst: false, error }));
+        if (isPassing(error)) timer = setTimeout(look, AGAIN_MS);
       }
-    }, PAUSE_MS);
+    };
+    let timer = setTimeout(look, PAUSE_MS);
     return () => {
       clearTimeout(timer);
       request.abort();
