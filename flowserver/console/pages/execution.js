@@ -6,9 +6,10 @@ import { useKeys } from "../keys.js";
 import { Boundary, Loading, Problem, Tabs } from "../parts/basics.js";
 import { Inspector } from "../parts/inspector.js";
 import { JsonTree } from "../parts/json-tree.js";
-import { Link, setQuery } from "../routes.js";
+import { setQuery } from "../routes.js";
 import { Definition } from "./execution/definition.js";
 import { EventPane } from "./execution/event-pane.js";
+import { ExecutionLink } from "./execution/execution-link.js";
 import { Header } from "./execution/header.js";
 import { useRun } from "./execution/run.js";
 import { useSummary } from "./execution/summary-at.js";
@@ -40,15 +41,15 @@ export default function ExecutionPage({ params, query }) {
   const inspected = useInspected(run, step, at, { states, graph: graph.data, execution, until: (at === null ? execution?.stoppedTime : summary?.lastEventTime) ?? null });
   const isWide = useMedia(WIDE);
   const [mark, setMark] = useState(/** @type {[number, number] | null} */ (null));
-  const lastPlace = useRef(/** @type {Element | null} */ (null));
+  const opener = useRef(/** @type {Element | null} */ (null));
 
   const select = useCallback((/** @type {string} */ path) => {
-    if (!document.activeElement?.closest(".inspector")) lastPlace.current = document.activeElement;
+    if (!document.activeElement?.closest(".inspector")) opener.current = document.activeElement;
     setQuery({ step: path }, { replace: false });
   }, []);
   const close = () => {
     setQuery({ step: null });
-    if (lastPlace.current instanceof HTMLElement && lastPlace.current.isConnected) lastPlace.current.focus();
+    if (opener.current instanceof HTMLElement && opener.current.isConnected) opener.current.focus();
   };
   const goTo = useCallback((/** @type {number | null} */ id) => {
     const isEnd = id !== null && id >= run.lastEventId.peek();
@@ -95,7 +96,7 @@ export default function ExecutionPage({ params, query }) {
     output: html`<div class="pane-scroll">${execution.output === null ? html`<p class="muted">It has given no output.</p>` : html`<${JsonTree} value=${execution.output} root="$" label="Output" />`}</div>`,
   };
   const shown = /** @type {Record<string, any>} */ (panes)[tab];
-  const childLink = (/** @type {string} */ child) => html`<${Link} to=${`/executions/${child.split("/").map(encodeURIComponent).join("/")}`} class="mono">${child}<//>`;
+  const childLink = (/** @type {string} */ child) => html`<${ExecutionLink} of=${child} />`;
   return html`<div class="page fills execution" data-live=${String(at === null && execution.status === "Running")}>
     <${Header} run=${run} execution=${execution} summary=${summary} at=${at} onSelect=${select} onTab=${setTab} graph=${graph.data} onLive=${() => goTo(null)} />
     <${Problem} error=${run.error.value} onRetry=${run.reload} />

@@ -49,7 +49,7 @@ export default function Executions({ query }) {
   const [selected, setSelected] = useState(/** @type {Set<string>} */ (new Set()));
   const [wish, setWish] = useState(/** @type {import("./executions-bulk.js").Wish | null} */ (null));
   const [isSelectingAll, setSelectingAll] = useState(false);
-  const known = useRef(/** @type {Map<string, any>} */ (new Map())).current;
+  const known = useRef(/** @type {Map<string, any>} */ (new Map())); // rows that are selected, whether listed any more or not
   const select = (/** @type {Set<string>} */ ids) => (setSelectingAll(false), setSelected(ids));
   useEffect(() => select(new Set()), [filter]);
   useEffect(() => {
@@ -59,8 +59,10 @@ export default function Executions({ query }) {
     else if (!list.loading) list.more();
   }, [isSelectingAll, list.rows, list.loading]);
   const chosen = useMemo(() => {
-    for (const row of list.rows) if (selected.has(row.id)) known.set(row.id, row);
-    return [...selected].flatMap((id) => known.get(id) ?? []);
+    const rows = new Map([...known.current, ...list.rows.map((row) => /** @type {const} */ ([row.id, row]))]);
+    const found = [...selected].flatMap((id) => rows.get(id) ?? []);
+    known.current = new Map(found.map((row) => [row.id, row]));
+    return found;
   }, [selected, list.rows]);
   const ask = (/** @type {"stop" | "redrive"} */ kind) => setWish({ kind, rows: chosen });
   const can = (/** @type {"stop" | "redrive"} */ kind) => may(`executions.${kind}`) && chosen.some((row) => isPossible(kind, row));

@@ -33,7 +33,7 @@ export default function Waiting({ query }) {
   const wanted = { flow: query.flow, execution: query.flow && query.execution };
   const list = usePages("v1/tasks", { ...wanted, limit: FIRST }, "tasks");
   const latest = useQuery("v1/tasks", { ...wanted, limit: FIRST }, { everySeconds: EVERY_SECONDS });
-  const [settled, setSettled] = useState(/** @type {Map<string, string>} */ (new Map()));
+  const [settled, setSettled] = useState(/** @type {Set<string>} */ (new Set()));
   const tasks = list.rows.filter((task) => !settled.has(task.taskToken));
   const chosen = tasks.find((task) => query.task ? keyOf(task) === query.task : false) ?? (query.execution ? tasks[0] : undefined);
   const { fresh, isGone } = compare(list, latest.data, settled);
@@ -62,7 +62,7 @@ export default function Waiting({ query }) {
     const following = tasks.length > 1 ? next(tasks, chosen) : null;
     const words = `${chosen.flowName}/${chosen.executionName}: ${how === "succeed" ? "success" : "failure"} reported`;
     await api(`v1/tasks/${how}`, { method: "POST", text: withToken(token, text), type: "application/json" });
-    setSettled(new Map([...settled, [token, how]]));
+    setSettled(new Set([...settled, token]));
     say(words);
     choose(following);
   };
@@ -93,7 +93,7 @@ export default function Waiting({ query }) {
 
 /**
  * What has come, and what was settled elsewhere, since the list was read; known if the first tasks are all.
- * @param {{rows: any[], loading: boolean}} list @param {any} latest a page @param {Map<string, string>} settled
+ * @param {{rows: any[], loading: boolean}} list @param {any} latest a page @param {Set<string>} settled
  */
 function compare(list, latest, settled) {
   const present = new Set((latest?.tasks ?? []).map(tokenOf));

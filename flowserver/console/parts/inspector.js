@@ -18,7 +18,7 @@ stylesheet(new URL("./inspector.css", import.meta.url));
  * @typedef {{path: string, summary: any, current: any, node: any, entries: Entry[] | null, failures: FailedEntry[] | null,
  *   event: any, hasOlder: boolean, error: any, until: string | null}} Inspected
  *   `summary`: of the step in all iterations, null if it was not reached; `current`: what it waits for, if it is under way;
- *   `node`: its place in the definition; `until`: the instant that is shown, null for the present;
+ *   `node`: the step in the graph of the definition; `until`: the instant that is shown, null for the present;
  *   `event`: the event that is shown, if it is one of this step
  * @typedef {{step: Inspected, onClose: () => void, onSelect: (path: string) => void, onEvent: (id: number) => void,
  *   onLine: (line: number, end: number) => void, onEvents: (path: string) => void, childLink: (child: string) => any,
@@ -64,7 +64,7 @@ export function Inspector(props) {
       ${!many && !step.entries && !step.error && html`<${Loading} label="Loading the step…" />`}
       ${!many && step.entries && !entry && html`<p class="muted">This step was not reached.</p>`}
       ${!many && entry && html`<${Entered} ...${props} entry=${entry} previous=${entries[entries.length - 2 - at]} at=${at} setAt=${setAt} />`}
-      <${Place} ...${props} />
+      <${DefinedAt} ...${props} />
     </div>
   </aside>`;
 }
@@ -183,7 +183,7 @@ function Iteration({ path, onSelect }) {
 }
 
 /** Where it is defined, and its events. @param {InspectorProps} props */
-function Place({ step, onLine, onEvents }) {
+function DefinedAt({ step, onLine, onEvents }) {
   const { node } = step;
   return html`<footer class="inspector-foot">
     ${node && html`<button type="button" class="quiet link" onClick=${() => onLine(node.line, node.endLine)}>Definition line ${node.line}</button>`}

@@ -35,6 +35,7 @@ export function Table(props) {
   const [span, setSpan] = useState({ first: 0, last: 40 });
   const [cursor, setCursor] = useState(/** @type {string | null} */ (null));
   const anchor = useRef(/** @type {string | null} */ (null));
+  const isEmpty = !rows.length && !loading;
   const at = cursor === null ? -1 : rows.findIndex((row) => keyOf(row) === cursor);
 
   const measure = () => {
@@ -52,7 +53,7 @@ export function Table(props) {
     const observer = new ResizeObserver(() => measure());
     observer.observe(view.current);
     return () => observer.disconnect();
-  }, []);
+  }, [isEmpty]);
 
   const moveTo = (/** @type {number} */ index) => {
     const wanted = Math.max(0, Math.min(rows.length - 1, index));
@@ -102,7 +103,7 @@ export function Table(props) {
   const acts = useRef(/** @type {Acts} */ ({ toggle, open: () => {}, moveTo: setCursor })).current;
   Object.assign(acts, { toggle, open: onOpen ?? (() => {}), moveTo: setCursor });
 
-  if (!rows.length && !loading) return html`<div class="table-empty">${empty}</div>`;
+  if (isEmpty) return html`<div class="table-empty">${empty}</div>`;
   const template = [...(onSelect ? ["28px"] : []), ...columns.map((column) => column.width ?? "minmax(0, 1fr)")].join(" ");
   const narrow = columns.filter((column) => column.narrow !== false);
   const narrowTemplate = [...(onSelect ? ["28px"] : []), ...narrow.map((column) => column.narrow || column.width || "minmax(0, 1fr)")].join(" ");

@@ -5,6 +5,7 @@ import { useKeys } from "../../keys.js";
 import { Link, path } from "../../routes.js";
 import { api, may, useQuery } from "../../store.js";
 import { causeText } from "./event-rows.js";
+import { ExecutionLink } from "./execution-link.js";
 import { CommandDialog } from "./command-dialog.js";
 import { RedriveDialog } from "./redrive-dialog.js";
 import { StopDialog } from "./stop-dialog.js";
@@ -56,7 +57,7 @@ function StartedBy({ execution }) {
   const { parent, flowName: flow, name } = execution;
   const schedule = SCHEDULED.exec(name)?.[1] ?? null;
   const { data } = useQuery(schedule === null || parent ? null : path`v1/flows/${flow}/schedules/${schedule}`);
-  if (parent) return html`<span>for <${Link} class="mono" to=${`/executions/${parent.split("/").map(encodeURIComponent).join("/")}`}>${parent}<//></span>`;
+  if (parent) return html`<span>for <${ExecutionLink} of=${parent} /></span>`;
   return data ? html`<span>by schedule <${Link} to="/schedules" query=${{ flow }}>${schedule}<//></span>` : null;
 }
 

@@ -3,8 +3,8 @@ import { html, useEffect, useMemo, useState } from "../../vendor/preact.js";
 import { stringifyJson } from "../../exact-json.js";
 import { Confirm, Problem } from "../../parts/basics.js";
 import { objectText } from "../../parts/json-object.js";
-import { Link } from "../../routes.js";
 import { api } from "../../store.js";
+import { ExecutionLink } from "./execution-link.js";
 
 const PLAN_MS = 250;
 const SHOWN = 8;
@@ -109,7 +109,7 @@ function Plan({ plan }) {
   if (error) return html`<${Problem} error=${error} />`;
   if (!data) return html`<p class="muted" role="status">Asking what would run again…</p>`;
   if (!data.redrivable) return html`<div class="execution-fault" role="alert">It cannot be redriven so: ${data.reasons.map((/** @type {string} */ each) => html`<p>${each}</p>`)}
-    ${data.redriveInstead && html`<p>Redrive <${Link} to=${`/executions/${data.redriveInstead.split("/").map(encodeURIComponent).join("/")}`}>${data.redriveInstead}<//> instead.</p>`}</div>`;
+    ${data.redriveInstead && html`<p>Redrive <${ExecutionLink} of=${data.redriveInstead} /> instead.</p>`}</div>`;
   const steps = (/** @type {number} */ count) => (count === 1 ? "1 step runs" : `${count.toLocaleString()} steps run`);
   return html`<div class="redrive-plan" role="status">
     <p>${steps(data.againCount)} again${data.keptCount ? `, ${data.keptCount.toLocaleString()} kept` : ""}.${data.callsAgainCount ? ` ${data.callsAgainCount.toLocaleString()} calls are made again with the same idempotency key.` : ""}</p>
