@@ -5,6 +5,9 @@ for the switch interval, and a call into C keeps it as long as the call lasts. O
 dozens of times, so a thread that only computes beside it costs that step dozens of such waits. Hence two rules: work
 in the background is done in pieces of well under a millisecond, and all such work together takes a third of the time.
 Longer pieces take more: a pause has an end, because a request waits for the work.
+
+While no step is due there are no pauses, because nothing but the lock waits for the work to end. The first urgent work
+after such a while finds background work that stops after its present piece.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Final
 
 SWITCH_SECONDS: Final = 0.0001
@@ -32,6 +36,9 @@ WAIT_SLICES: Final = 4
 
 LOOP_PAUSE_SECONDS: Final = 0.001
 
+QUIET_SECONDS: Final = 0.1
+"""So long after urgent work there is likely more of it: a step makes a call between two commits."""
+
 
 class Background:
     """Shares the time for background work among the threads that do some."""
@@ -49,6 +56,8 @@ class Background:
         self._free_at = 0.0
         self._is_quiet = threading.Event()
         self._is_quiet.set()
+        self._urgent_at = -inf
+        """When urgent work was done last."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -57,6 +66,7 @@ class Background:
         try:
             yield
         finally:
+            self._urgent_at = self._now()
             self._is_quiet.set()
 
     async def give_way_in_loop(self) -> None:
@@ -64,13 +74,19 @@ class Background:
         await asyncio.sleep(0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
 
     def yield_to_writer(self) -> None:
-        """Pause if this thread has worked for a while. Call it only between pieces of background work."""
+        """Pause if this thread has worked for a while, and there was urgent work of late.
+
+        Call it only between pieces of background work.
+        """
         used = self._used()
         worked = used - getattr(self._own, "used", 0.0)
         if worked < SLICE_SECONDS:
             return
         worked = min(worked, PAUSE_SECONDS_MAX)
         now = self._now()
+        if self._is_quiet.is_set() and now - self._urgent_at > QUIET_SECONDS:
+            self._own.used = used
+            return
         with self._lock:
             resume_at = max(now, self._free_at) + REST * worked
             # Until then this thread works again.

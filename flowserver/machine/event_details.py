@@ -2,7 +2,25 @@
 
 from typing import Protocol
 
-from flowserver.base.json_values import JsonObject, load_stored_json
+import msgspec
+
+from flowserver.base.json_values import InvalidJson, Json, JsonObject
+
+
+class Facts(msgspec.Struct, frozen=True, rename={"caught_by": "caughtBy", "waiting_steps": "waitingSteps"}):
+    """What folds read of a detail. To decode its text as this makes no objects of the rest, which are documents."""
+
+    error: Json = None
+    index: Json = None
+    total: Json = None
+    resumes: Json = None
+    cancelled: Json | msgspec.UnsetType = msgspec.UNSET
+    redriven: Json | msgspec.UnsetType = msgspec.UNSET
+    caught_by: Json | msgspec.UnsetType = msgspec.UNSET
+    waiting_steps: Json | msgspec.UnsetType = msgspec.UNSET
+
+
+NO_FACTS = Facts()
 
 
 class HistoryEvent(Protocol):
@@ -29,14 +47,29 @@ class HistoryEvent(Protocol):
         """Its instant."""
 
     @property
-    def detail(self) -> str | JsonObject:
-        """Its detail, or the JSON text of it."""
+    def detail(self) -> str | JsonObject | Facts:
+        """Its detail, the JSON text of it, or what is read of it."""
 
 
-def detail_of(event: HistoryEvent) -> JsonObject:
-    """The detail as an object; {} if it is none."""
-    detail = event.detail if isinstance(event.detail, dict) else load_stored_json(event.detail)
-    return detail if isinstance(detail, dict) else {}
+def facts_of(event: HistoryEvent) -> Facts:
+    """What is read of the detail; nothing if it is no object. Raises InvalidJson for a damaged text."""
+    detail = event.detail
+    if isinstance(detail, Facts):
+        return detail
+    try:
+        return msgspec.convert(detail, Facts) if isinstance(detail, dict) else _DECODER.decode(detail)
+    except msgspec.ValidationError:
+        return NO_FACTS
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InvalidJson(str(error)) from None
+
+
+def is_in(fact: object) -> bool:
+    """Whether the detail has this member, be it null."""
+    return fact is not msgspec.UNSET
+
+
+_DECODER = msgspec.json.Decoder(Facts)
 
 
 def text_in(value: object) -> str | None:

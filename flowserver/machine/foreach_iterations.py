@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from flowserver.machine.event_details import HistoryEvent, detail_of, text_in
+from flowserver.machine.event_details import HistoryEvent, facts_of, text_in
 from flowserver.machine.events import EventType
 from flowserver.machine.step_summary import Iterations, StepStatus
 
@@ -109,7 +109,7 @@ class Loop:
             case EventType.STEP_SUCCEEDED:
                 self._errors[index] = 0
             case _ if event.type in _FAILURES:
-                self._errors[index] = self._texts.number_of(text_in(detail_of(event).get("error")) or "")
+                self._errors[index] = self._texts.number_of(text_in(facts_of(event).error) or "")
 
     def note_step(self, index: int, path: str, at_ms: int) -> None:
         """It enters a step; the path is without numbers."""

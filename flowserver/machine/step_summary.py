@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from flowserver.machine.event_details import HistoryEvent, detail_of, text_in
+from flowserver.machine.event_details import HistoryEvent, facts_of, text_in
 from flowserver.machine.events import EventType
 
 
@@ -89,6 +89,8 @@ class StepSummary:
     iterations: Iterations | None = None
     """Of all its entries together."""
     last_end: StepStatus = StepStatus.RUNNING
+    changed_event_id: int = 0
+    """The last event that has changed any of this."""
 
     def run_again(self, at_ms: int) -> None:
         """A redrive runs it again: its time and its attempts count anew."""
@@ -105,7 +107,7 @@ class StepSummary:
         elif event.type == EventType.TASK_SUCCEEDED:
             self.end_attempt(event.time_ms, None)
         else:
-            self.error = text_in(detail_of(event).get("error"))
+            self.error = text_in(facts_of(event).error)
             self.end_attempt(event.time_ms, self.error or "")
 
     def end_attempt(self, at_ms: int, error: str | None) -> None:

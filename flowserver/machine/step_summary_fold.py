@@ -15,7 +15,7 @@ The command line folds the events that it reads in the same way, so this module 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from flowserver.machine.event_details import HistoryEvent, detail_of, number_in, text_in
+from flowserver.machine.event_details import HistoryEvent, facts_of, is_in, number_in, text_in
 from flowserver.machine.events import EventType
 from flowserver.machine.foreach_iterations import INDEX_MAX, Loop, Loops
 from flowserver.machine.step_summary import ATTEMPT_EVENTS, Iterations, StepStatus, StepSummary
@@ -139,6 +139,10 @@ class StepSummaries:
         """All paths in the order in which they were entered first; the position of a path never changes."""
         return list(self._steps.values())
 
+    def changed_after(self, event_id: int) -> list[StepSummary]:
+        """Of these paths those that an event after this one has changed, in the same order."""
+        return [step for step in self._steps.values() if step.changed_event_id > event_id]
+
     def add(self, event: HistoryEvent) -> Seen:
         """Take an event in. One whose cause is missing from a damaged history is left out."""
         self.last_event_id, self.last_ms = event.event_id, event.time_ms
@@ -147,25 +151,32 @@ class StepSummaries:
         if event.type == EventType.EXECUTION_STARTED:
             self._begin(event)
         elif event.type == EventType.EXECUTION_REDRIVEN:
-            if "waitingSteps" in detail_of(event):
-                for step in self._steps.values():
-                    if step.waiting:
-                        step.run_again(event.time_ms)
-                self._count_none_waiting()
-            else:
-                self._begin_again(event)
+            self._redrive(event)
         elif not event.step_name:
             self._end(event)
         elif (steps := self._lists.get(event.schedule_event_id)) is not None:
             if event.type in _ITEM_ENTERED:
-                return self._enter_item(steps, event)
-            if event.type in _ITEM_EXITED:
-                return self._exit_item(steps, event)
-            return self._add_in(steps, event)
+                seen = self._enter_item(steps, event)
+            elif event.type in _ITEM_EXITED:
+                seen = self._exit_item(steps, event)
+            else:
+                seen = self._add_in(steps, event)
+            if seen.entry is not None:
+                seen.entry.step.changed_event_id = event.event_id
+            return seen
         return NOWHERE
 
     def _begin(self, event: HistoryEvent) -> None:
         self._lists = {event.event_id: _List("", "", head=event.event_id)}
+
+    def _redrive(self, event: HistoryEvent) -> None:
+        if is_in(facts_of(event).waiting_steps):
+            for step in self._steps.values():
+                if step.waiting:
+                    step.run_again(event.time_ms)
+            self._count_none_waiting(event)
+        else:
+            self._begin_again(event)
 
     def _begin_again(self, event: HistoryEvent) -> None:
         """What failed or was cut short does not count any more: it is entered again, or dropped.
@@ -179,6 +190,7 @@ class StepSummaries:
             if step.failed or step.cancelled:
                 step.last_end = StepStatus.SUCCEEDED if step.succeeded else StepStatus.CANCELLED
             step.failed = step.cancelled = 0
+            step.changed_event_id = event.event_id
             if step.iterations is not None:
                 step.iterations.failed = step.iterations.aborted = 0
         self._path_bytes -= sum(len(entry.path) for entry in self._resumable.values())
@@ -189,19 +201,21 @@ class StepSummaries:
 
     def _end(self, event: HistoryEvent) -> None:
         """The execution has ended: what is still open is cut short."""
-        self._count_none_waiting()
+        self._count_none_waiting(event)
         for steps in set(self._lists.values()):
             self._forget(steps)
             for entry in steps.entries:
                 self._close(entry, StepStatus.CANCELLED, event.time_ms)
+                entry.step.changed_event_id = event.event_id
                 if entry.iterations is not None:
                     entry.count(aborted=entry.iterations.running, running=-entry.iterations.running)
         self._lists = {}
 
-    def _count_none_waiting(self) -> None:
+    def _count_none_waiting(self, event: HistoryEvent) -> None:
         """The steps that wait for a redrive go on, or end."""
         for step in self._steps.values():
-            step.waiting = 0
+            if step.waiting:
+                step.waiting, step.changed_event_id = 0, event.event_id
 
     def _add_in(self, steps: _List, event: HistoryEvent) -> Seen:
         """An event of a step in that list."""
@@ -223,12 +237,12 @@ class StepSummaries:
             case EventType.STEP_FAILED:
                 self._fail(steps, entry, event)
             case EventType.STEP_WAITING_FOR_REDRIVE:
-                entry.step.error = text_in(detail_of(event).get("error"))
+                entry.step.error = text_in(facts_of(event).error)
                 entry.step.waiting += 1
             case EventType.STEP_EXITED:
                 steps.entries.pop()
                 self._lists.pop(entry.started_event_id, None)
-                if "redriven" in detail_of(event):
+                if is_in(facts_of(event).redriven):
                     entry.step.running -= 1
                     entry.step.entered -= 1
                 else:
@@ -253,7 +267,7 @@ class StepSummaries:
         self._move(steps, event.event_id)
         entry = Entry(step, f"{numbered}{event.step_name}", event.event_id)
         if self._resumable:
-            resumed = self._resumable.pop(number_in(detail_of(event).get("resumes"), 0), None)
+            resumed = self._resumable.pop(number_in(facts_of(event).resumes, 0), None)
             if resumed is not None:
                 self._path_bytes -= len(resumed.path)
                 entry.go_on(resumed)
@@ -266,9 +280,9 @@ class StepSummaries:
         return Seen(entry.path, entry)
 
     def _fail(self, steps: _List, entry: Entry, event: HistoryEvent) -> None:
-        detail = detail_of(event)
-        entry.step.error = text_in(detail.get("error"))
-        entry.end = StepStatus.CAUGHT if "caughtBy" in detail else StepStatus.FAILED
+        facts = facts_of(event)
+        entry.step.error = text_in(facts.error)
+        entry.end = StepStatus.CAUGHT if is_in(facts.caught_by) else StepStatus.FAILED
         steps.has_failed = entry.end is StepStatus.FAILED
 
     def _enter_item(self, steps: _List, event: HistoryEvent) -> Seen:
@@ -276,8 +290,8 @@ class StepSummaries:
         if not steps.entries:
             return NOWHERE
         entry = steps.entries[-1]
-        detail = detail_of(event)
-        index = number_in(detail.get("index"), entry.opened)
+        facts = facts_of(event)
+        index, total = number_in(facts.index, entry.opened), number_in(facts.total, 0)
         entry.opened = max(entry.opened, index + 1)
         entry.step.last_ms = event.time_ms
         if steps.loop is not None:
@@ -285,7 +299,7 @@ class StepSummaries:
         is_iteration = event.type == EventType.ITERATION_ENTERED
         if is_iteration:
             known = 0 if entry.iterations is None else entry.iterations.total
-            entry.count(total=max(known, entry.opened, number_in(detail.get("total"), 0)) - known, running=1)
+            entry.count(total=max(known, entry.opened, total) - known, running=1)
         path = f"{entry.step.path}[{'' if is_iteration else index}]"
         numbered = f"{entry.path}[{index}]"
         path = self._list_paths.setdefault(f"{path}.", f"{path}.")
@@ -293,7 +307,7 @@ class StepSummaries:
         if is_iteration and self.loops is not None and 0 <= index < INDEX_MAX:
             if entry.loop is None:
                 entry.loop = self.loops.enter(entry.path, entry.step.path)
-            self.loops.begin(entry.loop, index, number_in(detail.get("total"), 0), event.time_ms)
+            self.loops.begin(entry.loop, index, total, event.time_ms)
             opened.loop, opened.index = entry.loop, index
         self._lists[event.event_id] = opened
         self._path_bytes += len(numbered) + 1
@@ -306,7 +320,7 @@ class StepSummaries:
             return NOWHERE
         entry = steps.entries[-1]
         entry.step.last_ms = event.time_ms
-        is_cancelled = "cancelled" in detail_of(event)
+        is_cancelled = is_in(facts_of(event).cancelled)
         if event.type == EventType.ITERATION_EXITED and inner.loop is not None:
             inner.loop.end(inner.index, event.time_ms, failed=inner.has_failed, cancelled=is_cancelled)
         if steps.loop is not None:

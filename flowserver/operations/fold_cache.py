@@ -4,7 +4,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from itertools import chain
+from math import inf
 from operator import attrgetter
+from time import monotonic
 from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,10 +16,14 @@ from sqlalchemy import Connection
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.limits import Limits
+from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.machine.event_details import HistoryEvent
-from flowserver.store.executions.history import scan_history
+from flowserver.store.executions.history_facts import scan_facts
 
-EVENTS_BETWEEN_CHECKS: Final = 50
+EVENTS_AT_ONCE: Final = 20
+"""Events that are folded without a pause, in some 0.1 ms."""
+
+EVENTS_BETWEEN_CHECKS: Final = 3 * EVENTS_AT_ONCE
 """The size of a fold is looked at once for so many events: that takes as long as folding one does."""
 
 
@@ -91,19 +98,33 @@ class KeptFolds(Generic[F]):
             self._kept[execution_id] = fold
 
 
-def read_on(connection: Connection, execution_id: str, fold: Fold, limits: Limits, up_to: int | None = None) -> None:
-    """Add the events that are new, or of these the ones up to that id.
+def read_on(
+    connection: Connection,
+    execution_id: str,
+    fold: Fold,
+    limits: Limits,
+    up_to: int | None = None,
+    seconds: float = inf,
+) -> bool:
+    """Add the events that are new, or of these the ones up to that id; for about so many seconds.
 
-    Raises InvalidArgument if the fold then takes more than `step_paths_bytes_max`.
+    Returns whether it has added all. Raises InvalidArgument if the fold then takes more than `step_paths_bytes_max`.
     """
-    with closing(scan_history(connection, execution_id, from_event_id=fold.last_event_id + 1)) as events:
-        for event in events:
-            if up_to is not None and event.event_id > up_to:
+    last = inf if up_to is None else up_to
+    until = monotonic() + seconds
+    with closing(scan_facts(connection, execution_id, from_event_id=fold.last_event_id + 1)) as rows:
+        for event in chain.from_iterable(rows):
+            if event.event_id > last:
                 break
             fold.add(event)
-            if event.event_id % EVENTS_BETWEEN_CHECKS == 0:
-                _check_size(execution_id, fold, limits)
+            if event.event_id % EVENTS_AT_ONCE == 0:
+                yield_to_writer()
+                if event.event_id % EVENTS_BETWEEN_CHECKS == 0:
+                    _check_size(execution_id, fold, limits)
+                    if monotonic() > until:
+                        return False
     _check_size(execution_id, fold, limits)
+    return True
 
 
 def _check_size(execution_id: str, fold: Fold, limits: Limits) -> None:

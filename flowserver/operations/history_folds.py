@@ -5,6 +5,7 @@ The step summary and the paths of events come from the same fold: who looks at a
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -43,21 +44,24 @@ class HistoryFolds:
         """Those that are kept."""
         return self._kept.folds()
 
-    async def summaries_at(self, execution_id: str, at: int | None, show: Callable[[StepSummaries], T]) -> T:
+    async def summaries_at(
+        self, execution_id: str, at: int | None, show: Callable[[StepSummaries, bool], T], *, seconds: float = inf
+    ) -> T:
         """What `show` makes of the summaries after the event `at`, or of the newest, in a thread of slow reads.
 
-        A request for an earlier event keeps no other one waiting, once the fold has read so far.
+        What is yet to be read is read for `seconds` at most; `show` gets whether that was enough. A
+        request for an earlier event keeps no other one waiting, once the fold has read so far.
         """
         limits = self._engine.limits
 
         def read(connection: Connection, fold: HistoryFold) -> T:
-            read_on(connection, execution_id, fold, limits, at)
-            return show(fold.summaries.newest)
+            is_complete = read_on(connection, execution_id, fold, limits, at, seconds)
+            return show(fold.summaries.newest, is_complete)
 
         def read_again(connection: Connection, make: Callable[[], StepSummaries], up_to: int) -> T:
             summaries = make()
             read_on(connection, execution_id, summaries, limits, up_to)
-            return show(summaries)
+            return show(summaries, True)
 
         async with self.use(execution_id) as fold:
             if at is None or at >= fold.last_event_id:

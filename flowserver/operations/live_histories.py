@@ -9,10 +9,14 @@ elsewhere finds a page that is kept, or reads, together with those at its place.
 What is known of the end of a history holds until the next change, which `_changes` counts: a read that began before it
 says nothing about the end any more, but its page is good. What is known makes a reader wait, but no reader ends before
 it has looked for itself, since a redrive may continue the history.
+
+With `encode_steps` a page begins with the changes of the step summary since the page's place. They may be ahead of the
+page's events, never behind: a reader that was cut off in a page, and goes on after any event that it has, has missed no
+change before that event.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +34,11 @@ from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.concurrency.threads import run_aside
 from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.engine import Engine
-from flowserver.machine.event_paths import EventPaths
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.fold_cache import read_on
 from flowserver.operations.history_folds import HistoryFold
 from flowserver.operations.history_search import HistorySearch, PlacedEvent
+from flowserver.operations.step_changes import EncodeChanges, StepChanges
 from flowserver.store.executions.history import find_news, list_events_page, time_of
 from flowserver.store.executions.lookups import is_running
 
@@ -101,6 +105,12 @@ class _Kind:
     execution_id: str
     with_paths: bool
     encode: Encode
+    encode_steps: EncodeChanges | None
+
+    @property
+    def needs_fold(self) -> bool:
+        """Whether it shows what follows from the events before."""
+        return self.with_paths or self.encode_steps is not None
 
 
 class LiveHistories:
@@ -132,15 +142,16 @@ class LiveHistories:
         after_event_id: int = 0,
         with_paths: bool = False,
         encode: Encode,
+        encode_steps: EncodeChanges | None = None,
         check: Check | None = None,
     ) -> AsyncGenerator[Page, None]:
         """Pages of events as they happen, from the one after `after_event_id` to the execution's last.
 
         Ends early when the server stops. `check` is called before each page, at least every LOOK_AGAIN_SECONDS; what it
         raises ends the pages. An execution that is deleted meanwhile has ended. Raises InvalidArgument if the paths
-        take too much.
+        or the step summary take too much.
         """
-        kind = _Kind(execution_id, with_paths, encode)
+        kind = _Kind(execution_id, with_paths, encode, encode_steps)
         followed = self._followed.get(kind)
         if followed is None:
             followed = self._followed[kind] = _Followed(self._engine, self._search, kind, self._kept)
@@ -216,7 +227,7 @@ class _Followed:
         self._reads: SingleFlight[int, _Look] = SingleFlight()
         self._watching = ExitStack()
         self._watch = self._watching.enter_context(engine.watchers.watch_changes(kind.execution_id))
-        if kind.with_paths:
+        if kind.needs_fold:
             self._watching.enter_context(search.following_paths(kind.execution_id))
         self._task = asyncio.create_task(self._follow(), name="followed history")
 
@@ -267,7 +278,7 @@ class _Followed:
                 found = await self._engine.reader.ask(partial(self._find_news, place=place))
             events = found.events
             if events is not None and (not events or self._can_place(events, paths)):
-                page = self._page(events, paths) if events else None
+                page = self._page(place, events, paths) if events else None
                 return self._learn(place, changes, _Look(page, True, found.is_over))
         return await self._read(place)
 
@@ -278,7 +289,7 @@ class _Followed:
         return self._learn(place, changes, look)
 
     def _use_paths(self) -> AbstractAsyncContextManager[HistoryFold | None]:
-        if self._kind.with_paths:
+        if self._kind.needs_fold:
             return self._search.use_paths(self._kind.execution_id)
         return nullcontext()
 
@@ -311,17 +322,23 @@ class _Followed:
                 paths.add(event)
         return paths.last_event_id >= news[-1].event_id and paths.size <= self._engine.limits.step_paths_bytes_max
 
-    def _page(self, events: Sequence[Event], paths: EventPaths | None, pause: Pause = lambda: None) -> Page:
-        placed = repeat(None) if paths is None else paths.paths_of(event.event_id for event in events)
+    def _page(self, place: int, events: Sequence[Event], fold: HistoryFold | None, pause: Pause = lambda: None) -> Page:
+        placed: Iterable[str | None] = repeat(None)
+        if fold is not None and self._kind.with_paths:
+            placed = fold.paths_of(event.event_id for event in events)
 
         def encoded() -> Iterator[PlacedEvent]:
             for each in zip(events, placed, strict=False):
                 yield PlacedEvent(*each)
                 pause()
 
-        return Page(events[-1].event_id, self._kind.encode(encoded()))
+        pieces = self._kind.encode(encoded())
+        if fold is not None and self._kind.encode_steps is not None:
+            changes = self._kind.encode_steps(StepChanges.after(fold.summaries.newest, place))
+            pieces = [changes + pieces[0], *pieces[1:]]
+        return Page(events[-1].event_id, pieces)
 
-    def _look(self, connection: Connection, *, place: int, paths: EventPaths | None) -> _Look:
+    def _look(self, connection: Connection, *, place: int, paths: HistoryFold | None) -> _Look:
         """Look in a thread; it reads first whether the execution is over, so that nothing comes after its end."""
         execution_id, limits = self._kind.execution_id, self._engine.limits
         is_over = not is_running(connection, execution_id)
@@ -332,7 +349,7 @@ class _Followed:
             return _Look(None, True, is_over)
         if paths is not None and paths.last_event_id < events[-1].event_id:
             read_on(connection, execution_id, paths, limits)
-        return _Look(self._page(events, paths, yield_to_writer), following is None, is_over)
+        return _Look(self._page(place, events, paths, yield_to_writer), following is None, is_over)
 
 
 def _are_next(events: Sequence[Event], place: int) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from typing import TypeVar
 
 from flowserver.base.errors import InvalidArgument
@@ -29,6 +30,8 @@ class StepPage(Page[StepSummary]):
     """When it was recorded; None if no event can be read."""
     execution_status: str
     """What the execution was after it."""
+    is_complete: bool
+    """Whether they count all that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +57,31 @@ class StepSummaryOperations:
         self._folds = folds
 
     async def summarize(
-        self, flow_name: str, name: str, *, at: int | None = None, next_token: str | None, limit: int | None
+        self,
+        flow_name: str,
+        name: str,
+        *,
+        at: int | None = None,
+        within: float | None = None,
+        next_token: str | None,
+        limit: int | None,
     ) -> StepPage:
-        """The steps of an execution, as they are or were after the event `at`. The token is the position of a step."""
+        """The steps of an execution, as they are or were after the event `at`. The token is the position of a step.
+
+        If its history is yet to be read, that ends after `within` seconds; the next request reads on from there.
+        """
         size, begin = self._place(limit, next_token, "the position of a step")
         bytes_max = self._engine.limits.page_bytes_max
 
-        def page(summaries: StepSummaries) -> StepPage:
+        def page(summaries: StepSummaries, is_complete: bool) -> StepPage:
             steps = summaries.steps()
             shown = _shown(islice(steps, begin, begin + size), bytes_max)
             end = begin + len(shown)
             following = str(end) if end < len(steps) else None
-            return StepPage(shown, following, summaries.last_event_id, summaries.last_ms, summaries.execution_status)
+            status = summaries.execution_status
+            return StepPage(shown, following, summaries.last_event_id, summaries.last_ms, status, is_complete)
 
-        return await self._ask(flow_name, name, at, page)
+        return await self._ask(flow_name, name, at, page, inf if within is None else within)
 
     async def iterations(
         self,
@@ -92,7 +106,7 @@ class StepSummaryOperations:
             )
         bytes_max = self._engine.limits.page_bytes_max
 
-        def page(summaries: StepSummaries) -> IterationPage:
+        def page(summaries: StepSummaries, _: bool) -> IterationPage:
             loop = None if summaries.loops is None else summaries.loops.get(step)
             if loop is None:
                 return IterationPage([], None, Iterations(), summaries.last_event_id)
@@ -111,11 +125,18 @@ class StepSummaryOperations:
             raise InvalidArgument(f"NextToken must be {meaning}")
         return size, int(next_token or 0)
 
-    async def _ask(self, flow_name: str, name: str, at: int | None, show: Callable[[StepSummaries], T]) -> T:
+    async def _ask(
+        self,
+        flow_name: str,
+        name: str,
+        at: int | None,
+        show: Callable[[StepSummaries, bool], T],
+        seconds: float = inf,
+    ) -> T:
         execution_id = await self._engine.reader.ask(
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
-        return await self._folds.summaries_at(execution_id, at, show)
+        return await self._folds.summaries_at(execution_id, at, show, seconds=seconds)
 
 
 S = TypeVar("S", StepSummary, Iteration)

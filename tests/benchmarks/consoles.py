@@ -34,9 +34,6 @@ BEGIN_SECONDS = 2.0
 """From the consoles' begin to the measurement: pages are opened seldom."""
 
 POLL_SECONDS = 5.0
-BATCH_SECONDS = 0.1
-SUMMARY_SECONDS = 0.25
-LOOK_SOON_SECONDS = 1.0
 LOOK_SECONDS = 15.0
 FLOW = "poll-slowly"
 MIDNIGHT = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime())
@@ -153,32 +150,17 @@ class _Consoles:
             "/events?after=0&limit=100",
         ):
             (await self._client.get(place + path)).require(b"{")
-        last = (await self._client.get(f"{place}/steps?limit=1000")).json()["lastEventId"]
-        news = asyncio.Event()
-        query = f"?paths=true&after={last}"
-        reader = await open_stream(self._client.url, FLOW, name, query=query, on_part=lambda _: news.set())
-        looking = asyncio.create_task(self._look(place, news))
+        last = (await self._client.get(f"{place}/steps?within=0.2&limit=1000")).json()["lastEventId"]
+        query = f"?paths=true&steps=true&after={last}"
+        reader = await open_stream(self._client.url, FLOW, name, query=query)
         try:
+            (await self._client.get(f"{place}/events?limit=1&paths=true")).require(b"{")
             while True:
-                await news.wait()
-                await asyncio.sleep(BATCH_SECONDS)
-                news.clear()
-                (await self._client.get(f"{place}/steps?limit=1000")).require(b"{")
-                await asyncio.sleep(SUMMARY_SECONDS)
+                await asyncio.sleep(LOOK_SECONDS)
+                (await self._client.get(f"{place}?currentSteps=true&documents=false")).require(b"{")
         finally:
-            looking.cancel()
             reader.ended.cancel()
             await reader.close()
-
-    async def _look(self, place: str, news: asyncio.Event) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await news.wait()
-                await asyncio.sleep(LOOK_SOON_SECONDS)
-            except TimeoutError:
-                pass
-            (await self._client.get(f"{place}?currentSteps=true&documents=false")).require(b"{")
 
 
 async def _serve(url: str, count: int, followed: list[str]) -> None:

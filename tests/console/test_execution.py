@@ -167,6 +167,9 @@ def test_a_run_is_stopped_redriven_followed_and_reported_and_its_past_looked_at(
     inspector = page.get_by_role("complementary", name="Step approve")
     expect(inspector.get_by_text("Waiting for a report")).to_be_visible()
     expect(graph.get_by_role("button", name="done, Not reached")).to_be_visible()
+    expect(page.get_by_text("at ").get_by_role("button", name="approve")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     with page.expect_request(re.compile("/executions/run[?].*documents=false")):
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     inspector.get_by_role("button", name="Report success").click()
@@ -179,6 +182,7 @@ def test_a_run_is_stopped_redriven_followed_and_reported_and_its_past_looked_at(
     expect(dialog).to_have_count(0)
     expect(inspector.get_by_text("Succeeded").first).to_be_visible()
     expect(graph.get_by_role("button", name="done, Succeeded")).to_be_visible()
+    assert not [url for url in asked if "/steps" in url]  # the stream says what has changed
     assert rest.get(f"/v1/flows/{unique}/executions/run?wait=60").json()["output"]["approval"]["number"] == LARGE
 
     views = page.get_by_role("region", name="Execution", exact=True)
@@ -215,6 +219,27 @@ def test_a_long_history_is_searched_and_scrolled(
     events.press("Home")
     expect(events.get_by_role("option").filter(has_text="ExecutionStarted")).to_be_visible()
     assert events.get_by_role("option").count() < 100
+
+    def count_partly(route: Route) -> None:
+        steps = rest.get(f"/v1/flows/{unique}/executions/run/steps?at=100").json()
+        route.fulfill(json=steps | {"complete": False})
+
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/steps?*", hold, times=1)
+    page.route("**/steps?*", count_partly, times=1)
+    with page.expect_request("**/steps?within=0.4*"):
+        page.reload()
+    counted = page.get_by_text(f"steps counted up to event 100 of {count:,}")
+    each = page.get_by_role("group", name="Steps of the flow").get_by_role("button", name=re.compile("each, "))
+    expect(counted).to_be_visible()
+    expect(each).to_have_accessible_name(re.compile("Running"))
+    held[0].continue_()
+    expect(counted).to_have_count(0)
+    expect(each).to_have_accessible_name(re.compile("Succeeded"))
     page.goto(f"/executions/{unique}/run?event=999999999")
     expect(page).to_have_url(f"/executions/{unique}/run")
     expect(page.get_by_text("Paused by you")).to_have_count(0)

@@ -72,7 +72,10 @@ def _check(world: World) -> StepSummaries:
     summaries = StepSummaries(with_iterations=True)
     numbered: Counter[str] = Counter()
     for event in world.events:
+        before = {step.path: _copy(step) for step in summaries.steps()}
         seen = summaries.add(replace(event, detail=event.detail))
+        changed = {step.path for step in summaries.steps() if before.get(step.path) != _copy(step)}
+        assert changed <= {step.path for step in summaries.changed_after(event.event_id - 1)}
         numbered[seen.path] += (event.type is EventType.STEP_ENTERED) - (event.type is EventType.STEP_EXITED)
     if world.execution.is_running:
         live = [scope for scope in world.execution.scopes.values() if scope.step_input is not None]
@@ -94,6 +97,10 @@ def _check(world: World) -> StepSummaries:
     assert not world.execution.is_running or open_entries <= 4 * len(world.execution.scopes)
     assert summaries.size == ENTRY_BYTES * len(summaries) + _path_bytes(summaries) + summaries.loops.size
     return summaries
+
+
+def _copy(step: StepSummary) -> StepSummary:
+    return replace(step, iterations=step.iterations and replace(step.iterations), changed_event_id=0)
 
 
 def _counted(summaries: StepSummaries, path: str) -> Iterations:

@@ -16,16 +16,22 @@ from flowserver.api.large_bodies import in_pieces
 from flowserver.api.middleware import STALLED_SECONDS, AnswerStalled
 from flowserver.api.rest.answers import page_answer
 from flowserver.api.rest.models.events import Event, EventPage, EventQuery, StreamQuery, shown
+from flowserver.api.rest.models.shared_types import Resource
+from flowserver.api.rest.models.steps import StepChanges
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists, InvalidArgument
-from flowserver.base.json_values import dump_json_bytes
+from flowserver.base.json_values import JsonObject, dump_json_bytes
 from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent
 from flowserver.operations.live_histories import Page
+from flowserver.operations.step_changes import StepChanges as Changes
 from flowserver.store.executions.history_search import EventFilter
 
 router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
+
+STEPS = "steps"
+"""The name of messages with changes of the step summary; those with events have none."""
 
 STREAM_EXAMPLE = """\
 id: 2
@@ -33,18 +39,21 @@ data: {"eventId":2,"scheduleEventId":1,"type":"StepEntered","stepName":"charge",
 "stepPath":null,"time":"2026-01-02T03:04:05.678Z","detail":{"input":{"orderId":4711},"local":{}}}
 
 """
+
+
+def _message_schema(data: type[Resource], name: str, schema: JsonObject) -> JsonObject:
+    """A message of the stream, which has this data, and a field of this name."""
+    content = {"$ref": f"#/components/schemas/{data.__name__}"}
+    text = {"type": "string", "contentMediaType": "application/json", "contentSchema": content}
+    return {"type": "object", "properties": {name: schema, "data": text}, "required": [name, "data"]}
+
+
 STREAM = {
     "itemSchema": {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "description": "The event's id."},
-            "data": {
-                "type": "string",
-                "contentMediaType": "application/json",
-                "contentSchema": {"$ref": f"#/components/schemas/{Event.__name__}"},
-            },
-        },
-        "required": ["id", "data"],
+        "oneOf": [
+            _message_schema(Event, "id", {"type": "string", "description": "The event's id."}),
+            _message_schema(StepChanges, "event", {"const": STEPS, "description": "Only with `steps`."}),
+        ]
     },
     "example": STREAM_EXAMPLE,
 }
@@ -114,18 +123,30 @@ async def stream_events(
 
     The `data` of each is an event as in the listing, its `id` the event's id. The stream ends with the execution; while
     that is parked, the stream stays open. A client that reconnects with `Last-Event-ID` misses nothing; when nothing is
-    left it is answered 204, which makes browsers stop. Comment lines keep idle connections open. With `paths` the first
-    request for an execution reads its whole history.
+    left it is answered 204, which makes browsers stop. Comment lines keep idle connections open. With `paths` or
+    `steps` the first request for an execution reads its whole history.
+
+    With `steps` a message `event: steps`, without an id, comes before events that change the
+    step summary: who has the summary after the event `after`, or after a later one, replaces the steps that
+    it names, and appends those that are new. Its `lastEventId` is that of the last of these events, or a later one.
     """
     after = query.after if last_event_id is None else last_event_id
     row = await operations.executions.describe(flow, execution)
     histories = operations.live_histories
     if row.stopped_at is not None and not await histories.has_events(row.execution_id, after_event_id=after):
         return Response(status_code=204)
-    if query.paths:
+    if query.paths or query.steps:
         await operations.history_search.check_paths(row.execution_id)  # refused before the reply begins
-    follow = partial(histories.follow, row.execution_id, after_event_id=after, with_paths=query.paths)
-    return EventStream(_messages(partial(follow, encode=_encode, check=request.state.check)))
+    follow = partial(
+        histories.follow,
+        row.execution_id,
+        after_event_id=after,
+        with_paths=query.paths,
+        encode=_encode,
+        encode_steps=_changes_message if query.steps else None,
+        check=request.state.check,
+    )
+    return EventStream(_messages(follow))
 
 
 class EventStream(EventSourceResponse):
@@ -149,6 +170,10 @@ def _encode(events: Iterator[PlacedEvent]) -> list[bytes]:
 def _message(placed: PlacedEvent) -> bytes:
     data = dump_json_bytes(shown(placed))
     return b"id: %d\r\ndata: %b\r\n\r\n" % (placed.event.event_id, data)
+
+
+def _changes_message(changes: Changes) -> bytes:
+    return b"event: %b\r\ndata: %b\r\n\r\n" % (STEPS.encode(), dump_json_bytes(StepChanges.of(changes).model_dump()))
 
 
 async def _messages(follow: Callable[[], AsyncGenerator[Page, None]]) -> AsyncIterator[bytes]:

@@ -57,7 +57,7 @@ from flowserver.api.rest.models.schedules import (
     UpdateSchedule,
 )
 from flowserver.api.rest.models.server import AccessKeyPage, NodePage, Permissions
-from flowserver.api.rest.models.steps import StepPage
+from flowserver.api.rest.models.steps import StepChanges, StepPage
 from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskReceipt, TaskSuccess
 from flowserver.api.rest.models.versions import (
     CreateAlias,
@@ -74,7 +74,8 @@ MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(FlowVersionPage, FlowVersion, PublishVersion),
     *(FlowAliasPage, FlowAlias, CreateAlias, PutAlias, UpdateAlias),
-    *(ExecutionPage, Execution, ExecutionState, StartExecution, StopExecution, StepPage, IterationPage, EventPage),
+    *(ExecutionPage, Execution, ExecutionState, StartExecution, StopExecution),
+    *(StepPage, StepChanges, IterationPage, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),

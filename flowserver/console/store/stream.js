@@ -5,22 +5,28 @@ import { ApiError, send } from "./requests.js";
 const BATCH_MS = 100;
 const RETRY_MS_MAX = 15_000;
 
+/** @typedef {{name: string, data: any}} NamedMessage  of a stream: what has an `event` field */
+
 /**
- * Follow a stream. `onBatch` gets arrays of what the events' data say (JSON), at most one every 100 ms. A connection
- * that breaks is made again and misses nothing; one that brings nothing is made again more and more rarely. `onEnd` is
+ * Follow a stream. `onBatch` gets arrays of what the events' data say (JSON), and messages that have names besides: at
+ * once after a pause, else one batch every 100 ms. A connection that breaks is made again and misses nothing; one that brings nothing is made again more and more rarely. `onEnd` is
  * called when nothing will follow: with no argument at the stream's end, or with the error that forbids it.
- * @param {string} path @param {import("./requests.js").ApiQuery} query @param {(batch: any[]) => void} onBatch
+ * @param {string} path @param {import("./requests.js").ApiQuery} query @param {(batch: any[], named: NamedMessage[]) => void} onBatch
  * @param {{signal?: AbortSignal, onEnd?: (error?: any) => void}} [options]
  */
 export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
   /** @type {any[]} */
   let batch = [];
+  /** @type {NamedMessage[]} */
+  let named = [];
   let timer = 0;
+  let flushed = -Infinity;
   const flush = () => {
     timer = 0;
-    const full = batch;
-    batch = [];
-    if (full.length && !signal?.aborted) onBatch(full);
+    flushed = performance.now();
+    const [full, others] = [batch, named];
+    [batch, named] = [[], []];
+    if ((full.length || others.length) && !signal?.aborted) onBatch(full, others);
   };
   let lastId = "";
   let failures = 0;
@@ -32,11 +38,13 @@ export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
     if (!signal?.aborted) onEnd?.(error);
     return;
   }
-  const onEvent = (/** @type {{id?: string, data: string}} */ event) => {
-    batch.push(parseJson(event.data));
+  const onEvent = (/** @type {{id?: string, event?: string, data: string}} */ event) => {
+    const data = parseJson(event.data);
+    if (event.event) named.push({ name: event.event, data });
+    else batch.push(data);
     if (event.id) lastId = event.id;
     isHeard = true;
-    timer ||= setTimeout(flush, BATCH_MS);
+    timer ||= setTimeout(flush, Math.max(0, flushed + BATCH_MS - performance.now()));
   };
   while (!signal?.aborted) {
     const began = performance.now();

@@ -106,7 +106,7 @@ def read_history(connection: Connection, execution_id: str, *, from_event_id: in
     Close the iterator or exhaust it. A damaged row is left out and logged.
     """
     parts = PartReader(connection)
-    with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
+    with connection.execute(ROWS_FROM, {"b_id": execution_id, "b_from": from_event_id}) as rows:
         for row in rows:
             try:
                 events = events_of(row, parts)
@@ -118,7 +118,7 @@ def read_history(connection: Connection, execution_id: str, *, from_event_id: in
 
 def scan_history(connection: Connection, execution_id: str, *, from_event_id: int = 1) -> Generator[Event, None, None]:
     """Like `read_history`, with null in place of large values, which are not read; a damaged row is not logged."""
-    with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
+    with connection.execute(ROWS_FROM, {"b_id": execution_id, "b_from": from_event_id}) as rows:
         for row in rows:
             with suppress(UnreadableHistory):
                 yield from (event for event in events_of(row, None) if event.event_id >= from_event_id)
@@ -189,12 +189,13 @@ def events_of(row: Row[Any], parts: PartReader | None) -> list[Event]:
     events: list[Event] = []
     for event_id, each in enumerate(_kept_in(row), row.first_event_id):
         events.append(_event(row, event_id, each, parts))
-        yield_to_writer()
+        if parts is not None or event_id % EVENTS_AT_ONCE == 0:
+            yield_to_writer()
     return events
 
 
 def _kept_in(row: Row[Any]) -> "list[_StoredEvent]":
-    damage = damage_in(row, _CHECKS)
+    damage = damage_in(row, CHECKS)
     if damage is not None:
         raise UnreadableHistory(damage)
     try:
@@ -209,7 +210,7 @@ def _kept_in(row: Row[Any]) -> "list[_StoredEvent]":
 def find_parts(connection: Connection, execution_id: str, event_id: int, document: str) -> dict[str, PartId]:
     """The parts of one document of an event, by name; none if the row is damaged."""
     for row in rows_holding(connection, execution_id, event_id):
-        if damage_in(row, _CHECKS) is None:
+        if damage_in(row, CHECKS) is None:
             with suppress(msgspec.MsgspecError, IndexError):
                 references = _DECODER.decode(row.events)[event_id - row.first_event_id].parts
                 return {name: PartId(*part_id) for in_document, name, *part_id in references if in_document == document}
@@ -264,9 +265,9 @@ _TYPES = {each.value: each for each in EventType}
 """A look-up takes a third of the time of `EventType(...)`, and is made for each event that is read."""
 
 _DECODER = msgspec.json.Decoder(list[_StoredEvent])
-_CHECKS = checks_of(histories.c)
+CHECKS = checks_of(histories.c)
 _INSERT = insert(histories)
-_SELECT: Select[Any] = (
+ROWS_FROM: Select[Any] = (
     select(histories)
     .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
     .order_by(histories.c.last_event_id)

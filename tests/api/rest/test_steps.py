@@ -1,9 +1,12 @@
 """The step summary of an execution."""
 
+from itertools import count
+
 import httpx
 import pytest
 
 from flowserver.machine.step_summary_fold import ENTRY_BYTES
+from flowserver.operations import fold_cache
 from flowserver.server import Application
 from tests.api.rest.conftest import assert_problem, put_callback_flow, submitted_token
 from tests.invokers.wire_server import WireServer
@@ -83,6 +86,24 @@ async def test_the_summary_as_it_was_after_an_event(client: httpx.AsyncClient) -
     ]
 
 
+async def test_a_long_history_is_read_a_while_at_a_time(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _run(client, 50)
+    monkeypatch.setattr(fold_cache, "monotonic", count().__next__)  # a second from look to look
+    pages = []
+    while not pages or not pages[-1]["complete"]:
+        pages.append((await client.get(f"{HERE}?within=0.05")).json())
+    assert len(pages) > 4
+    read = [page["lastEventId"] for page in pages]
+    assert read == sorted(set(read))
+    monkeypatch.undo()
+    assert pages[-1] == (await client.get(HERE)).json()
+    first = (await client.get(f"{HERE}?at={read[0]}")).json()
+    assert first == pages[0] | {"complete": True}
+    assert first["status"] == "Running"
+
+
 async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
     await _run(client, 2)
     steps = (await client.get(HERE)).json()["steps"]
@@ -94,7 +115,9 @@ async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, 
     assert summaries.size == 4 * ENTRY_BYTES + 2 * paths + summaries.newest.loops.size
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "nextToken=x", "form=1", "at=0", "at=x", "at=2147483647"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "nextToken=x", "form=1", "at=0", "at=x", "at=2147483647", "within=0"]
+)
 async def test_wrong_queries(client: httpx.AsyncClient, query: str) -> None:
     await _run(client, 1)
     assert_problem(await client.get(f"{HERE}?{query}"), 400, "InvalidArgument")

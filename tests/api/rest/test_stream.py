@@ -36,6 +36,19 @@ async def events_of(response: httpx.Response) -> AsyncIterator[dict]:
             yield event
 
 
+async def messages_of(response: httpx.Response) -> AsyncIterator[tuple[str, dict]]:
+    """Messages of a stream, as they arrive: their names, "" for events, and what they say."""
+    message: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        if line:
+            field, _, value = line.partition(": ")
+            message[field] = value
+        elif "data" in message:
+            assert ("id" in message) is ("event" not in message)
+            yield message.get("event", ""), json.loads(message["data"])
+            message = {}
+
+
 @pytest.fixture
 async def running(live: httpx.AsyncClient, functions: WireServer) -> None:
     """Execution `run` of flow `ask` waits for a report, or soon will."""
@@ -73,6 +86,33 @@ async def test_a_reconnecting_client_misses_nothing(live: httpx.AsyncClient, run
                 seen.append(event["eventId"])
                 break
     assert seen == [1, 2, 3, 4, 5]
+
+
+async def test_messages_of_changed_steps_come_before_their_events(live: httpx.AsyncClient, running: None) -> None:
+    """So a client that goes on after the last event that it has has the summary after that event at least."""
+    summary = (await live.get(f"{RUN}/steps?at=1")).json()
+    steps = {step["path"]: step for step in summary["steps"]}
+    last, token, headers = summary["lastEventId"], "", {}
+    stream = f"{RUN}/events/stream?steps=true&after={last}"
+    for until in ("TaskSubmitted", "ExecutionSucceeded"):
+        async with live.stream("GET", stream, headers=headers) as response:
+            async for name, data in messages_of(response):
+                if name == "steps":
+                    changes = data
+                    steps |= {step["path"]: step for step in changes["steps"]}
+                    continue
+                assert last < data["eventId"] <= changes["lastEventId"]
+                last = data["eventId"]
+                if data["type"] == "StepStarted":
+                    token = data["detail"]["input"]["token"]
+                if data["type"] == until:
+                    break  # here the connection is lost
+        headers = {"Last-Event-ID": str(last)}
+        await live.post("/v1/tasks/succeed", json={"taskToken": token, "output": {}})
+    whole = (await live.get(f"{RUN}/steps")).json()
+    assert list(steps.values()) == whole["steps"]
+    assert changes == {name: value for name, value in whole.items() if name in changes} | {"steps": changes["steps"]}
+    assert (await live.get(stream, headers=headers)).status_code == 204
 
 
 async def test_a_client_that_disconnects_is_removed(live: httpx.AsyncClient, running: None, app: Application) -> None:

@@ -1,10 +1,12 @@
 """All readers of an execution get all of its events in order, and share the reads."""
 
 import asyncio
+import pickle
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import msgspec
@@ -15,11 +17,13 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import AccessDenied, InvalidArgument
 from flowserver.base.limits import Limits
 from flowserver.machine.events import Event
+from flowserver.machine.step_summary import StepSummary
 from flowserver.machine.step_summary_fold import StepSummaries
-from flowserver.operations import history_search, live_histories, rewinding
+from flowserver.operations import history_search, live_histories, rewinding, step_changes
 from flowserver.operations.history_search import PlacedEvent
 from flowserver.operations.live_histories import Check, Page
 from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.operations.step_changes import StepChanges
 from flowserver.store.executions.history import find_news, list_events_page
 from flowserver.store.executions.history_search import EventFilter, search_events
 from tests.engine.called_functions import Functions
@@ -272,6 +276,65 @@ async def test_events_have_their_paths_and_large_values(node: Node, functions: F
     assert seen == [[placed.event.detail, placed.path] for placed in all_events.items]
     assert not followers
     assert {"", "pay", "pack", "pack[1].label", "end"} <= {path for _, path in seen}
+
+
+class Summary:
+    """A reader of execution `e` that has the step summary after an event, and what the stream says of it since."""
+
+    encoded = 0
+
+    def __init__(self, node: Node, steps: Sequence[StepSummary], after: int) -> None:
+        self.steps = {step.path: step for step in steps}
+        self.last_event_id = self.event_id = after
+        self._node = node
+
+    @classmethod
+    def encode(cls, changes: StepChanges) -> bytes:
+        cls.encoded += 1
+        return pickle.dumps(changes)
+
+    async def follow(self) -> "Summary":
+        row = await self._node.operations.executions.describe("f", "e")
+        async for page in self._node.operations.live_histories.follow(
+            row.execution_id, after_event_id=self.event_id, encode=_ids, encode_steps=Summary.encode
+        ):
+            pieces = BytesIO(page.pieces[0])
+            changes = pickle.load(pieces)
+            assert changes.last_event_id >= page.last_event_id == int(pieces.read().split()[-1])
+            self.event_id, self.last_event_id = page.last_event_id, changes.last_event_id
+            self.steps |= {step.path: step for step in changes.steps}
+        return self
+
+
+def _ids(events: Iterator[PlacedEvent]) -> list[bytes]:
+    return [b"".join(b" %d" % placed.event.event_id for placed in events)]
+
+
+async def test_changes_of_the_step_summary_come_with_the_events(
+    node: Node, functions: Functions, long: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader with the summary after any event, be it later than its last event, gets all changes."""
+    summarize = partial(node.operations.step_summaries.summarize, "f", "e", next_token=None, limit=1_000)
+    readers = [Summary(node, [], 0) for _ in range(3)]
+    for at in (1, 7, long - 3, long):
+        readers.append(Summary(node, (await summarize(at=at)).items, at))
+    readers.append(Summary(node, (await summarize()).items, 5))
+    reading = [asyncio.create_task(each.follow()) for each in readers]
+    await asyncio.sleep(0)
+    functions.calls[0].reply()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await asyncio.gather(*reading)
+    summary = await summarize()
+    for each in readers:
+        assert list(each.steps.values()) == summary.items
+        assert each.last_event_id == summary.last_event_id
+    assert Summary.encoded < 4 * len(readers)
+    monkeypatch.setattr(step_changes, "CHANGES_MAX", len(summary.items) - 1)
+    row = await node.operations.executions.describe("f", "e")
+    pages = [page async for page in node.operations.live_histories.follow(
+        row.execution_id, encode=_ids, encode_steps=Summary.encode
+    )]  # fmt: skip
+    assert [pickle.loads(page.pieces[0]).steps is None for page in pages] == [True, *[False] * (len(pages) - 1)]
 
 
 async def test_the_past_of_the_steps_is_kept_beside_the_event_loop(

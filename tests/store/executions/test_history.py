@@ -1,10 +1,12 @@
 """Histories: many events in one row, read one by one."""
 
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 from sqlalchemy import delete, func, select, update
 
+from flowserver.machine.event_details import HistoryEvent, facts_of, is_in
 from flowserver.machine.events import Event, Part
 from flowserver.store.executions.history import (
     NEWS_ROWS,
@@ -15,6 +17,7 @@ from flowserver.store.executions.history import (
     save_events,
     scan_history,
 )
+from flowserver.store.executions.history_facts import scan_facts
 from flowserver.store.executions.history_parts import REMEMBERED_BYTES_MAX, REMEMBERED_MAX, KnownParts, PartId
 from flowserver.store.schema.tables import histories, history_parts
 from flowserver.store.sql.database import Database
@@ -200,3 +203,31 @@ def test_a_scan_does_not_read_large_values(database: Database) -> None:
             (3, "{}"),
         ]
         assert [each.event_id for each in scan_history(connection, "e", from_event_id=3)] == [3]
+
+
+def test_folds_read_the_facts_of_a_detail(database: Database) -> None:
+    failed = '{"input":{"error":1},"error":"E","caughtBy":{"goto":"x"},"cancelled":null}'
+    entered = '{"index":3,"total":9,"resumes":2,"redriven":{"id":1},"waitingSteps":2}'
+    save(database, [event(1, detail=failed), event(2, detail=entered)], [event(3, detail="[]")], turn(4, 6))
+    with database.read() as connection:
+        read = list(chain.from_iterable(scan_facts(connection, "e")))
+        expected = list(scan_history(connection, "e"))
+        assert [_identity(each) for each in read] == [_identity(each) for each in expected]
+        assert [facts_of(each) for each in read] == [facts_of(each) for each in expected]
+        assert (read[0].detail.error, read[0].detail.index) == ("E", None)
+        assert [is_in(fact) for fact in (read[0].detail.caught_by, read[0].detail.cancelled)] == [True, True]
+        assert is_in(read[1].detail.cancelled) is False
+        assert [[each.event_id for each in some] for some in scan_facts(connection, "e", from_event_id=5)] == [[5, 6]]
+
+
+@pytest.mark.parametrize("damage", ["[[0]]", "[]", '[[0,"Nothing","s",{}]]', "{", '[[0,"StepEntered","s",[]]]'])
+def test_folds_leave_damaged_rows_out(database: Database, damage: str) -> None:
+    save(database, [event(1)], [event(2)], [event(3)])
+    with database.write() as connection:
+        connection.execute(update(histories).values(events=damage).where(histories.c.last_event_id == 2))
+    with database.read() as connection:
+        assert [each.event_id for some in scan_facts(connection, "e") for each in some] == [1, 3]
+
+
+def _identity(event: HistoryEvent) -> tuple[object, ...]:
+    return event.event_id, event.schedule_event_id, event.type, event.step_name, event.time_ms

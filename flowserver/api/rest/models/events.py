@@ -74,6 +74,10 @@ class StreamQuery(QueryParameters):
         Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `Last-Event-ID` overrides it."),
     ] = 0
     paths: Annotated[bool, Field(description="Let every event have its `stepPath`.")] = False
+    steps: Annotated[
+        bool,
+        Field(description="Let messages `steps` with changes of the step summary come before the events."),
+    ] = False
 
 
 class Event(Resource):

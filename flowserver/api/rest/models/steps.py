@@ -12,6 +12,7 @@ from flowserver.machine.step_summary import ATTEMPTS_KEPT, StepStatus, StepSumma
 from flowserver.machine.step_summary import Attempt as AttemptSummary
 from flowserver.machine.step_summary import Iterations as IterationCounts
 from flowserver.operations.history_search import EVENT_ID_MAX
+from flowserver.operations.step_changes import StepChanges as Changes
 
 _STEP: JsonObject = {
     "path": "pack",
@@ -141,13 +142,31 @@ class StepQuery(PageQuery):
     ] = None
 
 
+class SummaryQuery(StepQuery):
+    """The same, and how long to read."""
+
+    within: Annotated[
+        float | None,
+        Field(
+            ge=0.05,
+            le=60,
+            description="Read a history that is yet to be read for about so many seconds at most. Without it all of it "
+            "is read.",
+        ),
+    ] = None
+
+
 _PAGE: JsonObject = {
     "steps": [_STEP],
     "status": "Running",
     "lastEventId": 1234,
     "lastEventTime": "2026-01-02T03:04:06.001Z",
+    "complete": True,
     "nextToken": None,
 }
+
+
+_CHANGES = ("steps", "status", "lastEventId", "lastEventTime")
 
 
 class StepPage(Resource):
@@ -159,4 +178,31 @@ class StepPage(Resource):
     status: Annotated[Status, Field(description="What the execution was after that event.")]
     last_event_id: Annotated[int, Field(description="They count all events up to this one.")]
     last_event_time: Annotated[Instant | None, Field(description="Its instant; null if no event can be read.")]
+    complete: Annotated[
+        bool, Field(description="False if `within` was too short: events after that one are yet to be counted.")
+    ]
     next_token: NextToken
+
+
+class StepChanges(Resource):
+    """Steps that have changed since an event, in the order in which they were entered first."""
+
+    model_config = with_examples({name: value for name, value in _PAGE.items() if name in _CHANGES})
+
+    steps: Annotated[
+        list[Step] | None,
+        Field(description="Null if they are too many for one message: read the summary again."),
+    ]
+    status: Annotated[Status, Field(description="What the execution was after that event.")]
+    last_event_id: Annotated[int, Field(description="They count all events up to this one.")]
+    last_event_time: Instant
+
+    @classmethod
+    def of(cls, changes: Changes) -> Self:
+        """The changes as the API shows them."""
+        return cls(
+            steps=None if changes.steps is None else [Step.of(step) for step in changes.steps],
+            status=Status(changes.execution_status),
+            last_event_id=changes.last_event_id,
+            last_event_time=format_instant(changes.last_ms or 0),
+        )

@@ -19,7 +19,7 @@ export function EventPane({ run, summary, step, type, at, isNewestFirst, onEvent
   }, [run, step, type, isNewestFirst]);
   const total = run.lastEventId.value;
   useEffect(() => source.grow(total), [source, total]);
-  const isRead = run.now.value !== null;
+  const isRead = run.now.value?.complete ?? false;
   useEffect(() => void (isRead && source.askForPaths()), [source, isRead]);
   useEffect(() => {
     const listen = (/** @type {any[]} */ events) => source.add(events);

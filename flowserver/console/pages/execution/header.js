@@ -9,6 +9,7 @@ import { ExecutionLink } from "./execution-link.js";
 import { CommandDialog } from "./command-dialog.js";
 import { RedriveDialog } from "./redrive-dialog.js";
 import { StopDialog } from "./stop-dialog.js";
+import { stepsAt } from "./summaries.js";
 
 /**
  * @typedef {{run: import("./run.js").Run, execution: any, summary: import("./run.js").Summary | null, at: number | null, graph: any,
@@ -17,7 +18,7 @@ import { StopDialog } from "./stop-dialog.js";
 
 /** @param {HeaderProps} props */
 export function Header(props) {
-  const { execution, summary, at, onSelect, onTab, onLive } = props;
+  const { run, execution, summary, at, onSelect, onTab, onLive } = props;
   const isNow = at === null;
   const status = isNow ? statusOf(execution) : (summary?.status ?? execution.status);
   const tab = (/** @type {string} */ name, /** @type {string} */ label) => html`<button type="button" class="quiet link" onClick=${() => onTab(name)}>${label}</button>`;
@@ -43,7 +44,8 @@ export function Header(props) {
       <span>${execution.version === null ? "own definition" : `version ${execution.version}`}${execution.alias && ` (${execution.alias})`}</span>
       <${StartedBy} execution=${execution} />
       ${execution.redriveCount > 0 && html`<span>redriven ${execution.redriveCount === 1 ? "once" : `${execution.redriveCount} times`}, <${Time} at=${execution.lastRedriveTime} /></span>`}
-      ${isNow && execution.currentSteps?.length > 0 && html`<${Current} execution=${execution} onSelect=${onSelect} />`}
+      ${isNow && html`<${Current} execution=${execution} summary=${summary} onSelect=${onSelect} />`}
+      ${isNow && summary?.complete === false && html`<span role="status" class="muted">steps counted up to event ${summary.lastEventId.toLocaleString()} of ${run.lastEventId.value.toLocaleString()}…</span>`}
       ${tab("definition", "definition")} ${tab("input", "input")} ${tab("output", "output")}
     </div>
   </header>`;
@@ -70,11 +72,13 @@ function statusOf(execution) {
 
 const CURRENT_SHOWN = 3;
 
-/** The steps that it is at. @param {{execution: any, onSelect: (path: string) => void}} props */
-function Current({ execution, onSelect }) {
+/** The steps that it is at. @param {{execution: any, summary: import("./summaries.js").Summary | null, onSelect: (path: string) => void}} props */
+function Current({ execution, summary, onSelect }) {
   if (execution.status !== "Running") return null;
-  const left = execution.currentStepCount - CURRENT_SHOWN;
-  return html`<span>at ${execution.currentSteps.slice(0, CURRENT_SHOWN).map((/** @type {any} */ each) => html`<button key=${each.path} type="button" class="quiet link mono" onClick=${() => onSelect(each.path)}>
+  const { shown, count } = stepsAt(execution, summary);
+  if (!shown.length) return null;
+  const left = count - Math.min(CURRENT_SHOWN, shown.length);
+  return html`<span>at ${shown.slice(0, CURRENT_SHOWN).map((/** @type {any} */ each) => html`<button key=${each.path} type="button" class="quiet link mono" onClick=${() => onSelect(each.path)}>
     <${Status} status=${each.status} label="" />${each.path}</button> `)}${left > 0 && html`<span class="muted">and ${left} more</span>`}</span>`;
 }
 

@@ -34,7 +34,9 @@ export function useInspected(run, path, at, { states, graph, execution, until })
       }
     };
     const listen = (/** @type {any[]} */ events) => {
-      if (events.some((event) => covers(path, event.stepPath ?? ""))) loads.ask(READ_AGAIN_MS);
+      const own = events.filter((event) => covers(path, event.stepPath ?? ""));
+      if (own.length) loads.ask(READ_AGAIN_MS);
+      if (own.some((event) => event.type === "StepEntered")) run.lookSoon(); // what it waits for
     };
     const loads = oneAtATime(load);
     const isHurried = performance.now() - asked.current < HURRY_MS;

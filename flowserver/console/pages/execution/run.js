@@ -3,21 +3,19 @@ import { batch, signal, useEffect, useMemo } from "../../vendor/preact.js";
 import { api, stream } from "../../store.js";
 import { path } from "../../routes.js";
 import { hasSameDocuments, withDocuments } from "./documents.js";
+import { readSummary, withChanges } from "./summaries.js";
 
-/**
- * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, succeeded: number,
- *   failed: number, attempts: number, redrives: number, error: string | null, first: string, began: string, last: string,
- *   iterations: {total: number, done: number, failed: number, aborted: number, running: number} | null}} StepSummary
- * @typedef {{steps: StepSummary[], status: string, lastEventId: number, lastEventTime: string | null}} Summary
- */
+/** @typedef {import("./summaries.js").StepSummary} StepSummary */
+/** @typedef {import("./summaries.js").Summary} Summary */
 
 const SUMMARY_MS = 250;
 /** Parking gives no event, and a redrive by others restarts what had ended: both are seen by looking. */
 const LOOK_MS = 15_000;
 const LOOK_AT_ENDED_MS = 60_000;
 const LOOK_SOON_MS = 1_000;
-const STEPS_PAGE = 1_000;
-const STEPS_MAX = 5_000;
+/** How long the server may count a long history before the page shows how far it is; each time twice as long. */
+const FIRST_SECONDS = 0.2;
+const SECONDS_MAX = 60;
 
 export class Run {
   /** @param {string} flow @param {string} name */
@@ -38,6 +36,7 @@ export class Run {
     this.isReading = false;
     this.isStale = false;
     this.lookTimer = 0;
+    this.lookAt = -Infinity;
     /** Looks may overtake each other: what an earlier one says after a later one is old. */
     this.looks = 0;
     this.lastLook = 0;
@@ -78,6 +77,7 @@ export class Run {
   /** Read the execution itself, and follow it if it runs. Its documents are read only when they may have changed. */
   look = async () => {
     clearTimeout(this.lookTimer);
+    this.lookAt = performance.now();
     let number = (this.looks += 1);
     try {
       const known = this.execution.peek();
@@ -93,7 +93,7 @@ export class Run {
         this.execution.value = found;
         this.error.value = null;
       });
-      if (this.now.peek() && found.status === "Running") this.follow();
+      if (this.now.peek()?.complete && found.status === "Running") this.follow();
       if (!this.now.peek() && !this.isReading) this.refresh();
     } catch (error) {
       if (this.stop.signal.aborted || number < this.lastLook) return;
@@ -107,8 +107,10 @@ export class Run {
   };
 
   /** @param {boolean} documents @returns {Promise<any>} */
-  read(documents) {
-    return api(this.apiPath, { query: { currentSteps: true, documents }, signal: this.stop.signal });
+  async read(documents) {
+    const readAfter = this.now.peek()?.lastEventId ?? 0;
+    const found = await api(this.apiPath, { query: { currentSteps: true, documents }, signal: this.stop.signal });
+    return { ...found, readAfter };
   }
 
   /** After a change that this page made: read everything again. */
@@ -117,7 +119,7 @@ export class Run {
     await this.readSummary();
   };
 
-  /** Read the summary soon; often asked, it is read every SUMMARY_MS at most, and never while the page is hidden. */
+  /** Read the summary anew, soon: every SUMMARY_MS at most, and never while the page is hidden. */
   refresh() {
     this.isStale = true;
     if (this.summaryTimer || this.isReading || document.hidden) return;
@@ -138,16 +140,12 @@ export class Run {
     this.isReading = true;
     this.isStale = false;
     try {
-      const summary = await readSummary(this.apiPath, null, this.stop.signal);
-      const isFirst = this.now.peek() === null;
-      const isOver = summary.status !== "Running" && this.execution.peek()?.status === "Running";
-      batch(() => {
-        this.now.value = summary;
-        this.lastEventId.value = Math.max(this.lastEventId.peek(), summary.lastEventId);
-        this.error.value = null;
-      });
-      if (isFirst && this.execution.peek()?.status === "Running") this.follow();
-      if (isOver) void this.look();
+      let isComplete = false;
+      for (let seconds = FIRST_SECONDS; !isComplete; seconds = Math.min(2 * seconds, SECONDS_MAX)) {
+        const summary = await readSummary(this.apiPath, null, this.stop.signal, seconds);
+        isComplete = summary.complete;
+        this.show(summary);
+      }
     } catch (error) {
       if (!this.stop.signal.aborted) this.error.value = error;
     }
@@ -156,59 +154,67 @@ export class Run {
     if (this.isStale) this.refresh();
   }
 
-  /** Follow the events from the last one that is known. */
+  /** Show a summary, unless a newer one is shown. @param {Summary} summary */
+  show(summary) {
+    const before = this.now.peek();
+    if (before && summary.lastEventId < before.lastEventId) return;
+    const isOver = summary.status !== "Running" && this.execution.peek()?.status === "Running";
+    batch(() => {
+      this.now.value = summary;
+      this.lastEventId.value = Math.max(this.lastEventId.peek(), summary.lastEventId);
+      this.error.value = null;
+    });
+    if (!summary.complete) return;
+    if (!before?.complete && this.execution.peek()?.status === "Running") this.follow();
+    if (isOver) void this.look();
+  }
+
+  /** Follow the events from the summary on, with what they change in it. */
   follow() {
-    if (this.isStreaming || this.stop.signal.aborted) return;
+    const summary = this.now.peek();
+    if (!summary || this.isStreaming || this.stop.signal.aborted) return;
     this.isStreaming = true;
     const onEnd = (/** @type {any} */ error) => {
       this.isStreaming = false;
-      this.refresh();
-      if (!error) void this.look(); // else the next look follows again
+      if (error) this.refresh(); // and the next look follows again
+      else void this.look();
     };
-    const query = { paths: true, after: this.lastEventId.peek() };
-    void stream(`${this.apiPath}/events/stream`, query, (events) => this.take(events), { signal: this.stop.signal, onEnd });
+    const query = { paths: true, steps: true, after: summary.lastEventId };
+    const take = this.take.bind(this);
+    void stream(`${this.apiPath}/events/stream`, query, take, { signal: this.stop.signal, onEnd });
   }
 
-  /** @param {any[]} events */
-  take(events) {
-    const last = events[events.length - 1].eventId;
-    const isTurn = events.some((event) => WAITS.has(event.type));
+  /** @param {any[]} events @param {import("../../store/stream.js").NamedMessage[]} changes of the summary */
+  take(events, changes) {
     batch(() => {
-      if (last > this.lastEventId.peek()) this.lastEventId.value = last;
+      for (const { data } of changes) this.change(data);
+      if (!events.length) return;
+      this.lastEventId.value = Math.max(this.lastEventId.peek(), events[events.length - 1].eventId);
       for (const listener of this.listeners) listener(events);
     });
-    this.refresh();
-    if (isTurn) this.lookSoon();
+    if (events.some((event) => WAITS.has(event.type))) this.lookSoon();
+  }
+
+  /** @param {import("./summaries.js").Changes} changes */
+  change(changes) {
+    const summary = this.now.peek();
+    const changed = summary && withChanges(summary, changes);
+    if (changed) this.show(changed);
+    else this.refresh();
   }
 
   /** The execution itself is read again after events that change what its steps wait for, but not often. */
   lookSoon() {
+    const wait = Math.max(0, this.lookAt + LOOK_SOON_MS - performance.now());
     this.soonTimer ||= setTimeout(() => {
       this.soonTimer = 0;
       if (!document.hidden) void this.look();
-    }, LOOK_SOON_MS);
+    }, wait);
   }
 }
 
-const WAITS = new Set(["TaskSubmitted", "StepWaitingForRedrive", "TaskFailed", "ExecutionRedriven", "StepEntered"]);
-
-/**
- * The whole summary, of all pages.
- * @param {string} apiPath @param {number | null} at after which event; null: now @param {AbortSignal} signal
- * @returns {Promise<Summary>}
- */
-export async function readSummary(apiPath, at, signal) {
-  /** @type {StepSummary[]} */
-  const steps = [];
-  let nextToken = null;
-  let page;
-  do {
-    page = await api(`${apiPath}/steps`, { query: { at, limit: STEPS_PAGE, nextToken }, signal });
-    steps.push(...page.steps);
-    nextToken = page.nextToken;
-  } while (nextToken !== null && steps.length < STEPS_MAX);
-  return { ...page, steps };
-}
+/** Of a step that is entered the summary says enough. */
+const WAITS = new Set(["TaskSubmitted", "StepWaitingForRedrive", "TaskFailed", "ExecutionRedriven"]);
 
 /** @param {string} flow @param {string} name @returns {Run} */
 export function useRun(flow, name) {

@@ -1,8 +1,8 @@
 /** The step summary as it is, or as it was after an event. */
 import { useEffect, useRef, useState } from "../../vendor/preact.js";
-import { readSummary } from "./run.js";
+import { readSummary } from "./summaries.js";
 
-/** @typedef {import("./run.js").Summary} Summary */
+/** @typedef {import("./summaries.js").Summary} Summary */
 
 const KEPT_MAX = 60;
 
