@@ -189,7 +189,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             database,
             clock=app.state.clock,
             limits=app.state.limits,
-            tokens=_task_tokens(database),
+            tokens=_task_tokens(database, settings.cell),
             node_id=new_node_id(),
             options=_engine_options(settings, app.state.outlets),
             invoker=app.state.invoker,
@@ -247,7 +247,7 @@ def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> Engine
     )
 
 
-def _task_tokens(database: Database) -> TaskTokens:
+def _task_tokens(database: Database, cell: str) -> TaskTokens:
     with database.write() as connection:
         remember_keys(connection)
-        return TaskTokens(bytes.fromhex(keep_secret(connection, TASK_TOKEN_KEY, secrets.token_hex(32))))
+        return TaskTokens(bytes.fromhex(keep_secret(connection, TASK_TOKEN_KEY, secrets.token_hex(32))), cell)

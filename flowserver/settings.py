@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from flowserver.base.limits import RETENTION_DAYS_MAX
+from flowserver.base.task_tokens import CELL_PATTERN
 from flowserver.base.yaml_files import YamlFile, YamlFileInvalid, read_yaml
 
 
@@ -74,6 +75,12 @@ class Settings(BaseSettings):
         "local",
         pattern=r"^[A-Za-z0-9_-]{1,64}$",
         description="Name of the region that DescribeRegions answers; it has no other effect.",
+    )
+    cell: str = Field(
+        "",
+        pattern=CELL_PATTERN,
+        description="Name of this server among several that share out flows. Task tokens carry it; the others then "
+        "answer a report with the name of the server that it belongs to.",
     )
     queues: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=dict,

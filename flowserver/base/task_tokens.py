@@ -2,16 +2,24 @@
 
 A token is a keyed hash over what it names, so it needs no storage and cannot be forged without the server's key;
 it is used up when the wait it names is over.
+
+Several servers that share out flows among them are *cells*. Each has a key of its own, so only the cell that made a
+token can redeem it. A cell's name is in its tokens, for the others to say where a token belongs.
 """
 
 import base64
 import binascii
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
+from typing import Final
 
-VERSION = "v1"
-TOKEN_CHARACTERS_MAX = 1_024
+VERSION: Final = "v1"
+VERSION_WITH_CELL: Final = "v2"
+TOKEN_CHARACTERS_MAX: Final = 1_024
+CELL_PATTERN: Final = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$"
+"""As a label of a host name, so that a cell can have its name in its address; or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +33,57 @@ class TokenClaim:
 
 
 class TaskTokens:
-    """Makes and reads task tokens under one key of at least 16 bytes."""
+    """Makes and reads task tokens under one key of at least 16 bytes.
 
-    def __init__(self, key: bytes) -> None:
+    Those that it makes name the cell, if it has a name. It also reads tokens from before the cell got that name.
+    """
+
+    def __init__(self, key: bytes, cell: str = "") -> None:
         assert len(key) >= 16
+        assert re.match(CELL_PATTERN, cell)
         self._keyed = hmac.new(key, digestmod=hashlib.sha256)
+        self._cell = cell
+        self._head = f"{VERSION_WITH_CELL}#{cell}" if cell else VERSION
 
     def make(self, execution_id: str, scope_id: int, entered_event_id: int, wait_id: int | None) -> str:
         """The token; equal arguments give the same one."""
         wait = "" if wait_id is None else str(wait_id)
-        claim = f"{VERSION}#{execution_id}#{scope_id}#{entered_event_id}#{wait}"
+        claim = f"{self._head}#{execution_id}#{scope_id}#{entered_event_id}#{wait}"
         text = f"{claim}#{self._mac(claim)}"
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def read(self, token: str) -> TokenClaim | None:
         """What the token claims; None if this server did not make it."""
-        if len(token) > TOKEN_CHARACTERS_MAX:
-            return None
-        try:
-            padded = token.rstrip("=") + "=" * (-len(token.rstrip("=")) % 4)
-            text = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
-        except (binascii.Error, UnicodeError, ValueError):
-            return None
-        claim, _, mac = text.rpartition("#")
+        claim, _, mac = _text_of(token).rpartition("#")
         if not hmac.compare_digest(mac, self._mac(claim)):
             return None
-        _, execution_id, scope_id, entered_event_id, wait = claim.split("#")
+        execution_id, scope_id, entered_event_id, wait = claim.split("#")[-4:]
         return TokenClaim(execution_id, int(scope_id), int(entered_event_id), int(wait) if wait else None)
+
+    def why_unknown(self, token: str) -> str:
+        """Why a token that cannot be read is refused: "is not a task token of this server", or the cell that it names.
+
+        What it names is not proved, so it is good for nothing but to tell the caller.
+        """
+        version, _, claim = _text_of(token).partition("#")
+        cell, _, _ = claim.partition("#")
+        is_named = version == VERSION_WITH_CELL and re.fullmatch(CELL_PATTERN, cell) and cell not in ("", self._cell)
+        if not is_named:
+            return "is not a task token of this server"
+        return f"is a task token of the cell {cell}, not of {f'the cell {self._cell}' if self._cell else 'this server'}"
 
     def _mac(self, claim: str) -> str:
         keyed = self._keyed.copy()  # not hmac.digest, which lets other threads go first at every call
         keyed.update(claim.encode())
         return keyed.hexdigest()[:40]
+
+
+def _text_of(token: str) -> str:
+    """What the token encodes; "" if it is none. Clients may pad it."""
+    if len(token) > TOKEN_CHARACTERS_MAX:
+        return ""
+    try:
+        padded = token.rstrip("=") + "=" * (-len(token.rstrip("=")) % 4)
+        return base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, UnicodeError, ValueError):
+        return ""

@@ -89,7 +89,7 @@ class ExecutionOperations:
         if name is not None:
             check_execution_name(name)
         if callback_token is not None and self._engine.tokens.read(callback_token) is None:
-            raise InvalidArgument("CallbackFnFTaskToken is not a task token of this server")
+            raise InvalidArgument(f"CallbackFnFTaskToken {self._engine.tokens.why_unknown(callback_token)}")
         request = NewExecution(
             flow_name=flow_name,
             execution_id=str(uuid_utils.uuid7()),

@@ -66,9 +66,9 @@ class TaskOperations:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it, and the
         id of the request.
 
-        Raises InvalidArgument (output, or a token this server did not make), TaskAlreadyCompleted (the token's task
-        has ended in any way), TaskInvalidState (between two attempts, or while the execution is parked; try again
-        later).
+        Raises InvalidArgument (output, or a token this server did not make; it names the cell that did),
+        TaskAlreadyCompleted (the token's task has ended in any way), TaskInvalidState (between two attempts, or while
+        the execution is parked; try again later).
         """
         if output_text == "":
             raise InvalidArgument("Output must be the JSON text of an object")
@@ -84,7 +84,7 @@ class TaskOperations:
     async def _report(self, token: str, result: Result, request_id: str) -> int:
         claim = self._engine.tokens.read(token)
         if claim is None or claim.wait_id is not None:
-            raise InvalidArgument("TaskToken is not a task token of this server")
+            raise InvalidArgument(f"TaskToken {self._engine.tokens.why_unknown(token)}")
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id)
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:

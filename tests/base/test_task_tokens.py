@@ -47,6 +47,43 @@ def test_another_server_s_token_is_refused() -> None:
     assert tokens.read(others.make(EXECUTION, 3, 17, None)) is None
 
 
+def test_a_cell_reads_its_tokens_also_of_the_time_when_it_had_another_name_or_none() -> None:
+    key = b"a key of at least 16 bytes"
+    named, renamed = TaskTokens(key, "north"), TaskTokens(key, "n-2")
+    made = named.make(EXECUTION, 3, 17, 5)
+    for reader in (tokens, named, renamed):
+        assert reader.read(TOKEN) == TokenClaim(EXECUTION, 3, 17, None)
+        assert reader.read(made) == TokenClaim(EXECUTION, 3, 17, 5)
+    assert len(TaskTokens(key, "n" * 63).make("e" * 36, 10**9, 10**9, 10**9)) <= TOKEN_CHARACTERS_MAX
+
+
+def test_another_cell_says_where_a_token_belongs() -> None:
+    made = TaskTokens(b"a key of at least 16 bytes", "north").make(EXECUTION, 3, 17, None)
+    south = TaskTokens(b"another key of 16 bytes or more", "south")
+    assert south.read(made) is None
+    assert south.why_unknown(made) == "is a task token of the cell north, not of the cell south"
+    assert others.why_unknown(made) == "is a task token of the cell north, not of this server"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        TOKEN,
+        others.make(EXECUTION, 3, 17, None),
+        "no base64 at all!",
+        encode("v2#North#e#1#2##"),
+        encode("v2##e#1#2##"),
+        encode("v2#south#e#1#2##0"),
+        encode("v2#north\nsouth#e#1#2##"),
+        encode("v2#" + "n" * 64 + "#e#1#2##"),
+    ],
+)
+def test_any_other_text_names_no_cell(token: str) -> None:
+    south = TaskTokens(b"a further key of 16 bytes or more", "south")
+    assert south.read(token) is None
+    assert south.why_unknown(token) == "is not a task token of this server"
+
+
 @pytest.mark.parametrize("position", range(0, len(decode(TOKEN)), 7))
 def test_a_token_with_a_changed_payload_is_refused(position: int) -> None:
     text = decode(TOKEN)
