@@ -20,6 +20,7 @@ export default function Search({ onClose }) {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [at, setAt] = useState(0);
+  const [isOpening, setOpening] = useState(false);
   const list = useId();
   const view = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
@@ -27,6 +28,7 @@ export default function Search({ onClose }) {
     return () => clearTimeout(timer);
   }, [text]);
   const { hits, isLoading } = useHits(asked);
+  const isKnown = asked === text.trim() && !isLoading;
   useEffect(() => setAt(0), [asked]);
   useEffect(() => view.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [at]);
 
@@ -38,16 +40,27 @@ export default function Search({ onClose }) {
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && hits.length) setAt((at + step + hits.length) % hits.length);
-    else if (event.key === "Enter") open(hits[at]);
+    else if (event.key === "Enter") enter();
     else return;
     event.preventDefault();
   };
+  /** Who types fast presses Enter before what was typed is looked for: the first that is found opens then. */
+  const enter = () => {
+    if (isKnown || at > 0) return open(hits[at]);
+    setAsked(text.trim());
+    setOpening(true);
+  };
+  useEffect(() => {
+    if (!isOpening || !isKnown) return;
+    setOpening(false);
+    open(hits[0]);
+  }, [isOpening, isKnown]);
   const chosen = hits[at];
   return html`<${Dialog} title="Search" onClose=${onClose} class="search">
     <input type="search" role="combobox" aria-label="Search" aria-expanded="true" aria-controls=${list} aria-autocomplete="list"
       aria-activedescendant=${chosen ? `${list}-${at}` : undefined} autofocus autocomplete="off" spellcheck="false" value=${text}
       placeholder="Flow, execution, flow/execution, function, queue" onKeyDown=${onKeyDown}
-      onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
+      onInput=${(/** @type {any} */ event) => (setText(event.currentTarget.value), setOpening(false))} />
     <ul id=${list} role="listbox" aria-label="Found" ref=${view}>
       ${hits.map((hit, index) => html`<li key=${hit.key} id=${`${list}-${index}`} role="option" aria-selected=${String(index === at)}
         onClick=${() => open(hit)} onMouseMove=${() => index !== at && setAt(index)}>
@@ -55,7 +68,7 @@ export default function Search({ onClose }) {
         ${hit.note}<span class="muted kind">${hit.kind}</span>
       </li>`)}
     </ul>
-    ${!hits.length && html`<p class="muted nothing" role="status">${isLoading || asked !== text.trim() ? "Searching…" : "Nothing begins so."}</p>`}
+    ${!hits.length && html`<p class="muted nothing" role="status">${!isKnown ? "Searching…" : "Nothing begins so."}</p>`}
   <//>`;
 }
 

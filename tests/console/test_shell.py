@@ -1,5 +1,6 @@
 """The console opens at its URLs, directly and behind a proxy that adds a prefix; from a server of two processes."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -102,6 +103,17 @@ def test_a_text_is_copied_or_the_page_says_that_it_was_not(page: Page) -> None:
     page.evaluate(NO_CLIPBOARD)
     copy.click()
     expect(page.get_by_text("The browser does not let this page copy")).to_be_visible()
+
+
+def test_a_search_in_a_hurry_finds_what_was_typed(page: Page, rest: httpx.Client, unique: str) -> None:
+    rest.put(f"/v1/flows/{unique}", json={"definition": PASS}).raise_for_status()
+    page.goto("/flows")
+    expect(page.get_by_text(unique).first).to_be_visible()
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+    page.keyboard.type(unique)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/flows/{unique}$"))
 
 
 def test_keys_of_a_single_character_are_turned_off_and_on(page: Page) -> None:

@@ -48,7 +48,7 @@ export default function Queues({ query }) {
   const kind = isTopics ? "topics" : "queues";
   const list = usePages(`v1/${kind}`, { prefix: query.prefix, depth: true, limit: 100 }, kind);
   const close = () => setQuery({ name: null });
-  const side = query.name && (isTopics ? html`<${Topic} key=${query.name} name=${query.name} onClose=${close} />` : html`<${Queue} key=${query.name} name=${query.name} onClose=${close} />`);
+  const side = query.name && (isTopics ? html`<${Topic} key=${query.name} name=${query.name} onChanged=${list.reload} onClose=${close} />` : html`<${Queue} key=${query.name} name=${query.name} onChanged=${list.reload} onClose=${close} />`);
   const empty = isTopics
     ? html`<${Empty} command=${`curl -X PUT ${document.baseURI}topics/orders`}>There are no topics. Clients of the message service create them:<//>`
     : html`<${Empty} command=${`curl -X PUT ${document.baseURI}queues/work`}>There are no queues. Clients of the message service create them:<//>`;
@@ -73,8 +73,8 @@ export default function Queues({ query }) {
   </div>`;
 }
 
-/** @param {{name: string, onClose: () => void}} props */
-function Queue({ name, onClose }) {
+/** @param {{name: string, onChanged: () => void, onClose: () => void}} props */
+function Queue({ name, onChanged, onClose }) {
   const counted = useQuery(path`v1/queues/${name}`, undefined, { everySeconds: EVERY_SECONDS });
   const peeked = useQuery(path`v1/queues/${name}/messages`, { limit: PEEKED }, { everySeconds: EVERY_SECONDS });
   const [asked, setAsked] = useState(/** @type {"send" | "purge" | null} */ (null));
@@ -83,10 +83,12 @@ function Queue({ name, onClose }) {
   const messages = peeked.data?.messages ?? [];
   const send = async (/** @type {any} */ body) => {
     await api(path`v1/queues/${name}/messages`, { method: "POST", body });
+    onChanged();
     await reload();
   };
   const purge = async () => {
     await api(path`v1/queues/${name}/purge`, { method: "POST" });
+    onChanged();
     await reload();
   };
   const actions = html`<button type="button" disabled=${!may("queues.send")} onClick=${() => setAsked("send")}>Send…</button>
@@ -129,12 +131,13 @@ function PurgeDialog({ name, onPurge, onClose }) {
   <//>`;
 }
 
-/** @param {{name: string, onClose: () => void}} props */
-function Topic({ name, onClose }) {
+/** @param {{name: string, onChanged: () => void, onClose: () => void}} props */
+function Topic({ name, onChanged, onClose }) {
   const { data, error, reload } = useQuery(path`v1/topics/${name}`, undefined, { everySeconds: EVERY_SECONDS });
   const [isAsked, setAsked] = useState(false);
   const publish = async (/** @type {any} */ body) => {
     await api(path`v1/topics/${name}/messages`, { method: "POST", body });
+    onChanged();
     await reload();
   };
   const actions = html`<button type="button" disabled=${!may("topics.publish")} onClick=${() => setAsked(true)}>Publish…</button>

@@ -21,7 +21,7 @@ export function Scrubber({ last, value, time = null, onChange, live = false, isB
   const timer = useRef(0);
   const at = dragged ?? value ?? last;
   useEffect(() => () => clearTimeout(timer.current), []);
-  // A place that was left meanwhile must not pull the slider back.
+  // An event that was left meanwhile must not pull the slider back.
   useEffect(() => setDragged((before) => (value === null || before === value ? null : before)), [value]);
 
   const settle = (/** @type {number} */ event) => {
@@ -69,10 +69,10 @@ export function Scrubber({ last, value, time = null, onChange, live = false, isB
 /** @param {{id: number, label: string}[]} marks @param {number} last @returns {{id: number, part: number}[]} */
 function drawn(marks, last) {
   /** @type {Map<number, {id: number, part: number}>} */
-  const places = new Map();
+  const found = new Map();
   for (const { id } of marks) {
     const part = last > 1 ? (id - 1) / (last - 1) : 0;
-    places.set(Math.round(part * MARKS_MAX), { id, part });
+    found.set(Math.round(part * MARKS_MAX), { id, part });
   }
-  return [...places.values()];
+  return [...found.values()];
 }
