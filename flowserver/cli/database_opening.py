@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import typer
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.lazy_import import load
@@ -38,9 +39,17 @@ def open_database(url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def open_ready_database(url_flag: str | None) -> Iterator[Database]:
-    """The database of the flag or the environment, its tables as this version needs them; raises what both may."""
-    with open_database(read_settings({"database_url": url_flag}).database_url) as database:
+def open_ready_database(url_flag: str | None, *, or_new: bool = False) -> Iterator[Database]:
+    """The database of the flag or the environment, its tables as this version needs them; raises what both may.
+
+    If it may be `or_new`, a SQLite database that does not exist is made and named on stderr, unless the setting
+    `migrate` forbids that.
+    """
+    settings = read_settings({"database_url": url_flag})
+    with open_database(settings.database_url) as database:
+        if or_new and settings.migrate is not False and is_new(database):
+            bring_up_to_date(database)
+            typer.echo(f"There was no database yet: made {place_of(database)}", err=True)
         require_up_to_date(database)
         yield database
 

@@ -49,7 +49,8 @@ def _keys() -> None:
 def create(output: str, label: Label = "", database_url: DatabaseUrl = None) -> None:
     """Create an access key and show it once.
 
-    SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`.
+    SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`. The first key may be
+    created before the first start: a SQLite database that does not exist yet is made.
 
     \b
     Examples:
@@ -59,7 +60,7 @@ def create(output: str, label: Label = "", database_url: DatabaseUrl = None) -> 
     if len(label) > LABEL_CHARACTERS_MAX or not label.isprintable():
         raise typer.BadParameter(f"not at most {LABEL_CHARACTERS_MAX} printable characters", param_hint="--label")
     new = make_access_key(label, SystemClock().now_ms())
-    with open_ready_database(database_url) as database, database.write() as connection:
+    with open_ready_database(database_url, or_new=True) as database, database.write() as connection:
         is_first = read_admission(connection) is Admission.OPEN
         insert_access_key(connection, new.key)
     _show_new(new, output)

@@ -1,4 +1,4 @@
-"""docker-compose.yml, as far as it can be checked without an engine: every name in it refers to something."""
+"""docker-compose.yml and the Dockerfile, as far as they can be checked without an engine: names refer to something."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load(re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", TE
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 NODES = {name: service for name, service in SERVICES.items() if name.startswith("flowserver-")}
 NODE = NODES["flowserver-1"]
-DOCKERFILE = NODE["build"]["dockerfile_inline"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 CADDYFILE = COMPOSE["configs"]["caddyfile"]["content"]
 STOPPING_SECONDS = 10
 """The time that a service manager should allow a node beside its drain; docs/how-to/install.md names it."""
@@ -49,6 +49,18 @@ def test_a_password_may_hold_any_characters() -> None:
     for service in (raw["migrate"], raw["flowserver-1"], raw["flowserver-2"]):
         assert service["environment"]["PGPASSWORD"] == password
         assert "$" not in service["environment"]["FLOWSERVER_DATABASE_URL"]
+
+
+def test_the_image_runs_as_a_user_that_owns_nothing_but_the_data() -> None:
+    """The base can be pinned, the packages are; the database's folder is a volume's, as the rest is read-only."""
+    assert re.search(r"^ARG PYTHON=(\S+)\nFROM \$\{PYTHON\}$", DOCKERFILE, re.M)
+    assert "--require-hashes" in DOCKERFILE
+    assert [NODE["build"], NODE["read_only"]] == [".", True]
+    last_run, user = DOCKERFILE.rindex("\nRUN "), DOCKERFILE.rindex("\nUSER ")
+    assert last_run < user
+    (data,) = set(re.findall(r"chown flowserver (\S+)$", DOCKERFILE, re.M))
+    variables = dict(re.findall(r"(FLOWSERVER_\w+)=(\S+)", DOCKERFILE))
+    assert variables == {"FLOWSERVER_HOST": "0.0.0.0", "FLOWSERVER_DATABASE_URL": f"sqlite:///{data}/flowserver.db"}
 
 
 def test_two_nodes_differ_only_in_their_names() -> None:
@@ -116,9 +128,11 @@ def test_commands_exist() -> None:
 
 def test_the_image_has_all_that_the_build_needs(tmp_path: Path) -> None:
     """The copied files are enough to build the package, including migrations."""
+    sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     for copied in re.findall(r"^COPY (.+)$", DOCKERFILE, re.M):
         *sources, target = copied.split()
         for source in sources:
+            assert f"!{source}" in sent
             there = tmp_path / (source if target == "./" else target)
             if (ROOT / source).is_dir():
                 shutil.copytree(ROOT / source, there, ignore=shutil.ignore_patterns("__pycache__"))

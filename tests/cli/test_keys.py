@@ -91,7 +91,22 @@ def test_labels_that_would_break_the_listing(keys, label):
     assert keys("create", "--label", label).exit_code == 2
 
 
-@pytest.mark.parametrize("command", [["create"], ["list"], ["disable", "FLS1"]])
+def test_the_first_key_needs_no_server_and_no_migration_before_it(run, new_url, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLOWSERVER_MIGRATE", "false")
+    assert run("keys", "create", "--database-url", new_url).exit_code == 3
+    assert list((tmp_path / "data").iterdir()) == []
+    monkeypatch.delenv("FLOWSERVER_MIGRATE")
+
+    created = run("keys", "create", "--database-url", new_url)
+    assert created.exit_code == 0
+    assert f"made {tmp_path / 'data'}" in created.stderr
+    assert "This is the first key" in created.stderr
+    again = run("keys", "create", "--database-url", new_url)
+    assert "made" not in again.stderr
+    assert len(run("keys", "list", "--database-url", new_url).stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize("command", [["list"], ["disable", "FLS1"]])
 def test_without_a_database_nothing_is_created(run, new_url, tmp_path, command):
     result = run("keys", *command, "--database-url", new_url)
     assert result.exit_code == 3

@@ -11,7 +11,7 @@ ARCHITECTURE = ROOT / "flowserver" / "ARCHITECTURE.md"
 ARCHITECTURE_LINES_MAX = 90
 """One page. Further theory belongs in the docstring of the file that depends on it."""
 
-LINKING = (*pages(), ROOT / "README.md", ARCHITECTURE)
+LINKING = (*pages(), *ROOT.glob("*.md"), ARCHITECTURE)
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))

@@ -33,7 +33,7 @@ PAGES = (
     *sorted((ROOT / "examples").rglob("*.md")),
     TESTS / "conformance" / "README.md",
     TESTS / "language" / "findings.md",
-    ROOT / "README.md",
+    *ROOT.glob("*.md"),
     PACKAGE / "ARCHITECTURE.md",
 )
 
