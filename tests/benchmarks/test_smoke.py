@@ -1,10 +1,12 @@
 """The benchmarks' command works: every workload runs, and the table has its rows. No speed is asserted."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+import flowserver
 from tests.benchmarks import calls, pairs
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
@@ -38,12 +40,31 @@ def test_the_services_have_their_rows(capsys: pytest.CaptureFixture[str]) -> Non
         assert f"\n| {row} | " in text or f"\n- {row}: " in text
 
 
-def test_two_servers_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    checkout = Path(__file__).parents[2]
-    pairs.main([str(checkout), "--slices", "1", "--only", "W2,W4"])
+def test_two_servers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The other server runs the code of its own checkout, although both start in this folder."""
+    pairs.main([str(_checkout(tmp_path)), "--slices", "1", "--only", "W2,W4"])
     lines = capsys.readouterr().out.splitlines()
+    assert (tmp_path / "imported").exists()
     assert [line.partition("rate")[0].strip() for line in lines] == ["W2", "W4 suspended", "W4 completed"]
     assert all(", CPU " in line and "; here " in line and ", there " in line for line in lines)
+
+
+def _checkout(folder: Path) -> Path:
+    """A checkout whose program is this one's and leaves a file when it is imported."""
+    package, python = folder / "flowserver", folder / ".venv/bin/python"
+    package.mkdir()
+    real = Path(flowserver.__file__)
+    lines = (
+        real.read_text(),
+        "import pathlib",
+        f"pathlib.Path({str(folder / 'imported')!r}).touch()",
+        f"__path__ = [{str(real.parent)!r}]",
+    )
+    (package / "__init__.py").write_text("\n".join(lines))
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return folder
 
 
 @pytest.mark.slow

@@ -57,8 +57,8 @@ class ServerProcess:
     Without a `database_url` another setting names it. `arguments` are further options of `serve`, `environment` further
     variables. FLOWSERVER_ variables and proxies of the tests' own environment do not reach the server. `open_files_max`
     is the system's limit on its open files. The process is forked from a process that has imported the program; with
-    `python`, the path of an interpreter, a new interpreter starts it. Raises AssertionError, with the log, if the
-    server does not start.
+    `python`, the path of an interpreter, a new interpreter starts it, and imports nothing from the working folder.
+    Raises AssertionError, with the log, if the server does not start.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ServerProcess:
             start_flowserver([*command, *arguments], variables, folder=folder, open_files_max=open_files_max)
             if python is None
             else _start_interpreter(
-                [python, "-m", "flowserver", *command, *arguments], variables, folder, open_files_max
+                [python, "-P", "-m", "flowserver", *command, *arguments], variables, folder, open_files_max
             )
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
