@@ -10,12 +10,18 @@ export default function Help({ onClose }) {
       <label class="row"><input type="checkbox" checked=${charactersWork.value} onChange=${(/** @type {any} */ event) => setCharactersWork(event.currentTarget.checked)} />
         Single characters are keys</label>
     </section>
-    ${groups.value.map((group, index) => html`<section key=${index}>
+    ${distinct(groups.value).map((group, index) => html`<section key=${index}>
       <h3>${group.title}</h3>
       <dl>${group.list.map((key) => html`<div key=${key.keys}><dt>${shown(key.keys)}</dt><dd>${key.label}</dd></div>`)}</dl>
     </section>`)}
     <section><h3>Dialogs</h3><dl><div><dt><kbd>Esc</kbd></dt><dd>Close</dd></div></dl></section>
   <//>`;
+}
+
+/** Two lists on a page have the same keys: they are said once. @param {typeof groups.value} all */
+function distinct(all) {
+  const shape = (/** @type {typeof all[0]} */ group) => JSON.stringify([group.title, group.list.map((key) => [key.keys, key.label])]);
+  return [...new Map(all.map((group) => [shape(group), group])).values()];
 }
 
 /** @param {string} keys */

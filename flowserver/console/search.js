@@ -58,7 +58,7 @@ export default function Search({ onClose }) {
   const chosen = hits[at];
   return html`<${Dialog} title="Search" onClose=${onClose} class="search">
     <input type="search" role="combobox" aria-label="Search" aria-expanded="true" aria-controls=${list} aria-autocomplete="list"
-      aria-activedescendant=${chosen ? `${list}-${at}` : undefined} autofocus autocomplete="off" spellcheck="false" value=${text}
+      aria-activedescendant=${chosen ? `${list}-${at}` : undefined} autofocus autocomplete="off" spellcheck=${false} value=${text}
       placeholder="Flow, execution, flow/execution, function, queue" onKeyDown=${onKeyDown}
       onInput=${(/** @type {any} */ event) => (setText(event.currentTarget.value), setOpening(false))} />
     <ul id=${list} role="listbox" aria-label="Found" ref=${view}>

@@ -34,7 +34,7 @@ export default function SignIn({ reason }) {
     <form class="body" onSubmit=${submit}>
       ${reason && !state.error && html`<p role="status">The server no longer takes your token: ${reason}</p>`}
       <label class="field"><span>Bearer token</span>
-        <input type="password" name="token" autocomplete="off" spellcheck="false" required ref=${input} class="mono" />
+        <input type="password" name="token" autocomplete="off" spellcheck=${false} required ref=${input} class="mono" />
       </label>
       <p class="muted">It stays in this tab, until you close it or sign out. To get one: <code>flowserver keys create --label console</code></p>
       <${Problem} error=${state.error} />

@@ -127,7 +127,8 @@ def test_a_new_flow_is_written_published_and_started(
 
     page.get_by_role("button", name="Start…").click()
     starting = page.get_by_role("dialog", name=f"Start {unique}")
-    expect(starting.get_by_label("name", exact=True)).to_be_visible()
+    expect(starting.get_by_label("name", exact=True)).to_be_focused()
+    expect(starting.get_by_label("name", exact=True)).to_have_js_property("spellcheck", False)
     starting.get_by_role("tab", name="JSON").click()
     written = starting.get_by_role("textbox", name="Input")
     written.click()

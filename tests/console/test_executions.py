@@ -101,6 +101,7 @@ def test_new_executions_wait_to_be_shown_and_changes_are_shown_in_place(
     page.clock.run_for(POLL_MS)
     expect(page.get_by_role("button", name="1 new")).to_be_visible()
     expect(rows).to_contain_text(["Name", "second", "first"])
+    expect(rows.filter(has_text="first")).to_contain_text("Stopped")
     page.keyboard.press("r")
     expect(rows).to_contain_text(["Name", "third", "second"])
     expect(page.get_by_role("button", name="1 new")).to_have_count(0)

@@ -131,6 +131,8 @@ def test_several_are_approved_in_a_row_by_keyboard(
     rejected = answer_of(rest, unique, 1)
     assert (rejected["status"], rejected["error"], rejected["cause"]) == ("Failed", "Rejected", "too much")
     expect(side).to_have_accessible_name(re.compile(f"{unique}-2$"))
+    at = re.compile(f"row-{unique}/{unique}-2/[0-9]+$")  # the list shows which one the form is about
+    expect(page.get_by_role("grid", name="Waiting tasks")).to_have_attribute("aria-activedescendant", at)
     page.keyboard.press("J")
     side.get_by_label("Output, a JSON object").fill("[1]")
     expect(side).to_contain_text("must be a JSON object")
@@ -242,6 +244,8 @@ def test_the_server_shows_its_nodes_and_how_keys_are_made(opened: Opened, server
     expect(page.get_by_text("18 permissions")).to_be_visible()
     expect(page.get_by_text("flowserver keys create --label laptop")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys").get_by_role("heading", name="List")).to_have_count(1)
 
 
 def test_a_parked_invocation_is_stopped(page: Page, rest: httpx.Client, database_url: str, unique: str) -> None:

@@ -79,7 +79,7 @@ function Names({ rows }) {
 
 function StopFields() {
   return html`<p>A stop is for good. A flow that waits for one of them can catch the error.</p>
-    <label class="field"><span>Error (optional)</span><input name="error" maxlength="128" placeholder="Cancelled" spellcheck="false" /></label>
+    <label class="field"><span>Error (optional)</span><input name="error" maxlength="128" placeholder="Cancelled" spellcheck=${false} /></label>
     <label class="field"><span>Cause, in words (optional)</span><input name="cause" maxlength="4096" /></label>`;
 }
 

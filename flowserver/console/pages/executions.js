@@ -20,6 +20,8 @@ const SELECTED_MAX = 10_000;
 /** @param {any} row */
 const pathOf = (row) => path`/executions/${row.flowName}/${row.name}`;
 /** @param {any} row */
+const apiPathOf = (row) => path`v1/flows/${row.flowName}/executions/${row.name}`;
+/** @param {any} row */
 const isLive = (row) => row.stoppedTime === null;
 /** @param {any} row */
 const keyOf = (row) => row.id;
@@ -45,7 +47,7 @@ const COLUMNS = [
 export default function Executions({ query }) {
   const filter = JSON.stringify(filterOf(query));
   const asked = useMemo(() => ({ ...apiQueryOf(query, Date.now()), limit: PAGE }), [filter]);
-  const list = usePages("v1/executions", asked, "executions", { everySeconds: 5, isLive });
+  const list = usePages("v1/executions", asked, "executions", { everySeconds: 5, isLive, placeOf: apiPathOf });
   const [selected, setSelected] = useState(/** @type {Set<string>} */ (new Set()));
   const [wish, setWish] = useState(/** @type {import("./executions-bulk.js").Wish | null} */ (null));
   const [isSelectingAll, setSelectingAll] = useState(false);

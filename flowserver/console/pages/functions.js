@@ -38,8 +38,8 @@ const COLUMNS = [
   { key: "url", title: "Address", width: "minmax(0, 1.5fr)", narrow: false, render: (/** @type {Shown} */ { row }) => html`<span class="mono muted" title=${row.url}>${row.url}</span>` },
   { key: "calls", title: "Calls", width: "64px", align: right, render: (/** @type {Shown} */ { health }) => html`<span class="number">${(health?.calls ?? 0).toLocaleString()}</span>` },
   { key: "errors", title: "Errors", width: "92px", narrow: "80px", align: right, render: (/** @type {Shown} */ { health }) => html`<${Errors} health=${health} />` },
-  { key: "p50", title: "50 %", width: "72px", narrow: false, align: right, render: (/** @type {Shown} */ { health }) => took(health?.p50Ms) },
-  { key: "p95", title: "95 %", width: "72px", narrow: "64px", align: right, render: (/** @type {Shown} */ { health }) => took(health?.p95Ms) },
+  { key: "p50", title: "p50", width: "72px", narrow: false, align: right, render: (/** @type {Shown} */ { health }) => took(health?.p50Ms) },
+  { key: "p95", title: "p95", width: "72px", narrow: "64px", align: right, render: (/** @type {Shown} */ { health }) => took(health?.p95Ms) },
   { key: "flight", title: "Under way", width: "80px", narrow: false, align: right, render: (/** @type {Shown} */ { health, row }) =>
     html`<span class="number">${health?.inFlight ?? 0}${row.concurrencyMax ? html`<span class="muted"> of ${row.concurrencyMax}</span>` : ""}</span>` },
 ];
@@ -76,7 +76,7 @@ export default function Functions({ query }) {
     <${Problem} error=${list.error ?? measured.error} onRetry=${list.reload} />
     <${Split} side=${side}>
       <section class="panel">
-        <${Table} label="Functions" columns=${COLUMNS} rows=${rows} keyOf=${(/** @type {Shown} */ { row }) => keyOf(row)} loading=${list.loading} done=${list.done}
+        <${Table} label="Functions" columns=${COLUMNS} rows=${rows} keyOf=${(/** @type {Shown} */ { row }) => keyOf(row)} loading=${list.loading} done=${list.done} current=${chosen ? query.function : null}
           more=${list.more} onOpen=${(/** @type {Shown} */ { row }) => setQuery({ function: keyOf(row) })}
           empty=${!list.error && (found
             ? html`<p class="empty">No function has this in its name.</p>`
@@ -117,9 +117,9 @@ function Details({ shown: { row, health }, measured, onEdit, onDelete }) {
       <${Facts} facts=${[
         ["Calls", rateOf(health?.calls ?? 0, measured)],
         ["Errors", html`<${Errors} health=${health} />`],
-        ["50 % took up to", took(health?.p50Ms)],
-        ["95 %", took(health?.p95Ms)],
-        ["99 %", took(health?.p99Ms)],
+        ["p50", took(health?.p50Ms)],
+        ["p95", took(health?.p95Ms)],
+        ["p99", took(health?.p99Ms)],
         ["Under way", health?.inFlight ?? 0],
         ["Counted since", measured && html`<${Time} at=${measured.sinceTime} />`],
       ]} /></div>

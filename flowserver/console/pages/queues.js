@@ -66,7 +66,7 @@ export default function Queues({ query }) {
     <${Split} side=${side || null}>
       <section class="panel">
         <${Table} key=${kind} label=${isTopics ? "Topics" : "Queues"} columns=${isTopics ? TOPIC_COLUMNS : QUEUE_COLUMNS} rows=${list.rows} keyOf=${keyOf}
-          loading=${list.loading} done=${list.done} more=${list.more} onOpen=${(/** @type {any} */ row) => setQuery({ name: row.name })}
+          loading=${list.loading} done=${list.done} current=${query.name} more=${list.more} onOpen=${(/** @type {any} */ row) => setQuery({ name: row.name })}
           empty=${!list.error && (query.prefix ? html`<p class="empty">No name begins so.</p>` : empty)} />
       </section>
     <//>
@@ -127,7 +127,7 @@ function PurgeDialog({ name, onPurge, onClose }) {
   };
   return html`<${Confirm} title=${`Purge ${name}`} action="Delete all messages" danger onConfirm=${purge} onClose=${onClose}>
     <p>All messages are deleted for good, those too that were received or are delayed. The queue stays.</p>
-    <label class="field"><span>Type the queue's name</span><input value=${typed} spellcheck="false" autocomplete="off" onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>
+    <label class="field"><span>Type the queue's name</span><input value=${typed} spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>
   <//>`;
 }
 

@@ -60,7 +60,7 @@ export default function Schedules({ query }) {
     <h1 class="hidden">Schedules</h1>
     <div class="row">
       <label class="row"><span class="muted">Flow</span>
-        <input type="search" value=${query.flow ?? ""} placeholder="all" spellcheck="false" pattern="[A-Za-z_][A-Za-z0-9_\\-]*"
+        <input type="search" value=${query.flow ?? ""} placeholder="all" spellcheck=${false} pattern="[A-Za-z_][A-Za-z0-9_\\-]*"
           onChange=${(/** @type {any} */ event) => event.currentTarget.validity.valid && setQuery({ flow: event.currentTarget.value.trim(), schedule: null })} /></label>
       <span class="muted" role="status">${list.loading && list.isFirst ? "Reading…" : `${list.rows.length.toLocaleString()}${list.done ? "" : "+"} ${list.rows.length === 1 ? "schedule" : "schedules"}`}</span>
       ${list.fresh > 0 && html`<button type="button" onClick=${list.reload}>${list.fresh} new</button>`}
@@ -69,6 +69,7 @@ export default function Schedules({ query }) {
     <${Split} side=${side || null}>
       <section class="panel">
         <${Table} label="Schedules" columns=${COLUMNS} rows=${list.rows} keyOf=${(/** @type {any} */ row) => row.id} loading=${list.loading} done=${list.done}
+          current=${list.rows.find((row) => nameOf(row) === name)?.id}
           more=${list.more} onVisible=${list.onVisible} onOpen=${(/** @type {any} */ row) => setQuery({ schedule: nameOf(row) })}
           empty=${!list.error && html`<${Empty} command="flowserver schedules create FLOW/nightly --cron '0 0 3 * * ?' --timezone Europe/Berlin">No flow starts by itself. Create a schedule:<//>`} />
       </section>

@@ -38,8 +38,8 @@ function About() {
       <${Facts} facts=${[
         ["Address", html`<span class="row nowrap"><code>${document.baseURI}</code><${Copy} text=${document.baseURI} /></span>`],
         ["Version", data && html`<code>${data.version}</code>`],
-        ["Answers", data && html`<span>node <code>${data.thisNode}</code></span>`],
-        ["You are", key !== null ? html`<span>the key <bdi class="mono">${key}</bdi></span>` : open ? "not asked: the server has no keys, and answers programs on its machine" : null],
+        ["Answered by", data && html`<span>node <code>${data.thisNode}</code></span>`],
+        ["You are", key !== null ? html`<span>the key <bdi class="mono">${key}</bdi></span>` : open ? "anyone: without keys, the server answers every program on its machine" : null],
         ["You may", names === null ? "everything" : html`<details><summary>${names.length} permissions</summary><span class="mono">${names.join(", ")}</span></details>`],
         ["For programs", html`<span><a href="docs">API documentation</a>, <a href="v1/openapi.json">OpenAPI</a>, <a href="metrics">metrics</a></span>`],
       ]} />
@@ -51,7 +51,7 @@ const NODE_COLUMNS = [
   { key: "state", title: "State", width: "104px", render: (/** @type {any} */ row) => html`<${NodeState} ...${row} />` },
   { key: "id", title: "Node", width: "minmax(0, 2fr)", render: (/** @type {any} */ { node, isThis }) => html`<span class="mono" title=${node.id}>${node.id}</span>${isThis && html` <span class="muted">answers</span>`}` },
   { key: "since", title: "Since", width: "132px", narrow: false, align: right, render: (/** @type {any} */ { node }) => html`<${Time} at=${node.startedTime} />` },
-  { key: "heard", title: "Heard of", width: "132px", narrow: "104px", align: right, render: (/** @type {any} */ { node, isThis }) => (isThis ? html`<span class="muted">now</span>` : html`<${Time} at=${node.heartbeatTime} />`) },
+  { key: "heard", title: "Last heard", width: "132px", narrow: "104px", align: right, render: (/** @type {any} */ { node, isThis }) => (isThis ? html`<span class="muted">now</span>` : html`<${Time} at=${node.heartbeatTime} />`) },
 ];
 
 function Nodes() {

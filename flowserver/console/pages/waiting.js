@@ -82,7 +82,7 @@ export default function Waiting({ query }) {
     <${Problem} error=${list.error} onRetry=${list.reload} />
     <${Split} side=${side}>
       <section class="panel">
-        <${Table} label="Waiting tasks" columns=${COLUMNS} rows=${tasks} keyOf=${keyOf} loading=${list.loading} done=${list.done}
+        <${Table} label="Waiting tasks" columns=${COLUMNS} rows=${tasks} keyOf=${keyOf} loading=${list.loading} done=${list.done} current=${chosen && keyOf(chosen)}
           more=${list.paused ? undefined : list.more} onOpen=${choose} isDim=${isGone}
           empty=${!list.error && html`<${Empty} command="flowserver tasks list">Nothing waits for people. A task step with <code>pattern: waitForCallback</code> waits here until its token is reported.<//>`}
           foot=${list.paused && html`<div class="table-foot"><button type="button" onClick=${list.more}>Look further</button></div>`} />
@@ -120,7 +120,7 @@ function FlowFilter({ flow }) {
   const names = (data?.flows ?? []).map((/** @type {any} */ each) => each.name);
   const apply = (/** @type {any} */ event) => setQuery({ flow: event.currentTarget.value.trim(), task: null, execution: null });
   return html`<label class="row"><span class="muted">Flow</span>
-    <input type="search" list="waiting-flows" value=${flow ?? ""} placeholder="all" spellcheck="false" onChange=${apply} />
+    <input type="search" list="waiting-flows" value=${flow ?? ""} placeholder="all" spellcheck=${false} onChange=${apply} />
     <datalist id="waiting-flows">${names.map((/** @type {string} */ name) => html`<option key=${name} value=${name} />`)}</datalist>
   </label>`;
 }

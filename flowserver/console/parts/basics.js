@@ -135,7 +135,13 @@ export function Took({ from, to }) {
   if (!from) return html`<span class="muted">–</span>`;
   const end = isOver ? new Date(to).getTime() : present;
   const ms = end - new Date(from).getTime();
-  return html`<span class="took" title=${`${Math.max(0, ms).toLocaleString()} ms`}>${isOver ? duration(ms) : duration(Math.max(0, Math.floor(ms / 1_000) * 1_000))}</span>`;
+  return html`<span class="took" title=${`${Math.max(0, ms).toLocaleString()} ms`}>${isOver ? duration(ms) : soFar(ms)}</span>`;
+}
+
+/** What still runs changes by whole seconds. @param {number} ms @returns {string} "7 s", "3:07" */
+function soFar(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  return seconds < 60 ? `${seconds} s` : duration(seconds * 1_000);
 }
 
 /** A button that copies a text, and says whether the browser did so. @param {{text: string, label?: string}} props */
@@ -181,9 +187,8 @@ export function Dialog({ title, onClose, children, class: more = "" }) {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();
-    /** @type {HTMLElement | null | undefined} */ (
-      dialog?.querySelector("[autofocus], .body :is(input, select, textarea):enabled, .body button:enabled")
-    )?.focus();
+    const field = dialog?.querySelector("[autofocus]:not([type=submit]), .body :is(input, select, textarea):enabled");
+    /** @type {HTMLElement | null | undefined} */ (field ?? dialog?.querySelector("[autofocus], .body button:enabled"))?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();

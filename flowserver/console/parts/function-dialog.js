@@ -29,7 +29,7 @@ export function FunctionDialog({ row, onPut, onClose }) {
   };
   return html`<${Confirm} title=${row ? `Edit ${given.name}` : "Register a function"} action=${row ? "Save" : "Register"} onConfirm=${put} onClose=${onClose}>
     ${!row && html`<label class="field"><span>Name: service/function, or function</span>
-      <input ...${field("name")} required pattern="([A-Za-z_][A-Za-z0-9_\\-]*(\\.[A-Za-z0-9_\\-]+)?/)?[A-Za-z_][A-Za-z0-9_\\-]*" placeholder="shop/charge" spellcheck="false" /></label>`}
+      <input ...${field("name")} required pattern="([A-Za-z_][A-Za-z0-9_\\-]*(\\.[A-Za-z0-9_\\-]+)?/)?[A-Za-z_][A-Za-z0-9_\\-]*" placeholder="shop/charge" spellcheck=${false} /></label>`}
     <label class="field"><span>Address (a URL), to which calls are POSTed</span><input type="url" ...${field("url")} required /></label>
     <div class="row">
       <label class="field"><span>Seconds for a call</span><input type="number" min="1" ...${field("timeoutSeconds")} placeholder="600" /></label>
@@ -37,7 +37,7 @@ export function FunctionDialog({ row, onPut, onClose }) {
       <label class="field"><span>Calls that wait</span><input type="number" min="0" ...${field("waitingMax")} placeholder="default" /></label>
     </div>
     <label class="field"><span>Headers, one a line${row ? "; a value (hidden) stays as it is" : ""}</span>
-      <textarea rows="3" spellcheck="false" ...${field("headers")} placeholder="X-Shop: main"></textarea></label>
+      <textarea rows="3" spellcheck=${false} ...${field("headers")} placeholder="X-Shop: main"></textarea></label>
   <//>`;
 }
 

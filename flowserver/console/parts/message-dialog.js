@@ -16,7 +16,7 @@ export function MessageDialog({ title, kind, onSend, onClose }) {
   };
   return html`<${Confirm} title=${title} action=${kind === "queue" ? "Send" : "Publish"} onConfirm=${send} onClose=${onClose}>
     <label class="field"><span>Body</span>
-      <textarea rows="6" required spellcheck="false" value=${body} onInput=${(/** @type {any} */ event) => setBody(event.currentTarget.value)}></textarea></label>
+      <textarea rows="6" required spellcheck=${false} value=${body} onInput=${(/** @type {any} */ event) => setBody(event.currentTarget.value)}></textarea></label>
     <label class="row"><input type="checkbox" checked=${isEncoded} onChange=${(/** @type {any} */ event) => setEncoded(event.currentTarget.checked)} />
       Encode as Base64, which SDKs of the message service read</label>
     ${kind === "queue"

@@ -38,7 +38,7 @@ export function ReportForm({ mode, onMode, onReport }) {
     </div>
     ${mode === "json"
       ? html`<label class="field"><span>Output, a JSON object</span>
-          <textarea data-first rows="5" spellcheck="false" value=${output} onInput=${(/** @type {any} */ event) => setOutput(event.currentTarget.value)}></textarea></label>`
+          <textarea data-first rows="5" spellcheck=${false} value=${output} onInput=${(/** @type {any} */ event) => setOutput(event.currentTarget.value)}></textarea></label>`
       : html`<label class="field"><span>Note (optional)</span>
           <input data-first value=${note} maxlength="4096" onInput=${(/** @type {any} */ event) => setNote(event.currentTarget.value)} /></label>`}
     ${mode === "reject" && html`<label class="field"><span>Report it as</span>

@@ -52,7 +52,7 @@ export function RunsChart({ runs, now, hrefOf, onOpen }) {
     </div>
     <div class="scale">
       <span>${shown.length ? localTime(shown[0].startedTime) : ""}</span>
-      <span>${median === null ? "" : `half took at most ${duration(median)}; the longest ${duration(longest)}`}</span>
+      <span>${median === null ? "" : `median ${duration(median)}, longest ${duration(longest)}`}</span>
       <span>${shown.length ? localTime(shown[shown.length - 1].startedTime) : ""}</span>
     </div>
   </div>`;

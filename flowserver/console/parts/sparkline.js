@@ -40,7 +40,7 @@ export function Sparkline({ series, onOpen }) {
         </g>`;
       })}
     </svg>
-    <figcaption class="muted"><time datetime=${series.fromTime}>${localTime(from)}</time><span>at most ${most.toLocaleString()} in ${partOf(series)}</span><span>now</span></figcaption>
+    <figcaption class="muted"><time datetime=${series.fromTime}>${localTime(from)}</time><span>peak: ${most.toLocaleString()} in ${partOf(series)}</span><span>now</span></figcaption>
   </figure>`;
 }
 

@@ -67,7 +67,7 @@ export function StartFields({ fields, values, onChange }) {
       const path = names.join(".");
       return html`<label class="field" key=${path}>
         <span class="mono">${path}</span>
-        <input value=${values[path] ?? ""} spellcheck="false" autocomplete="off" onInput=${(/** @type {any} */ event) => onChange({ ...values, [path]: event.currentTarget.value })} />
+        <input value=${values[path] ?? ""} spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => onChange({ ...values, [path]: event.currentTarget.value })} />
       </label>`;
     })}
   </div>`;

@@ -14,8 +14,9 @@ stylesheet(new URL("./table.css", import.meta.url));
  * @typedef {{columns: Column[], rows: any[], keyOf: (row: any) => string, label?: string,
  *   onOpen?: (row: any) => void, selected?: Set<string>, onSelect?: (selected: Set<string>) => void,
  *   more?: () => void, done?: boolean, empty?: any, loading?: boolean, isDim?: (row: any) => boolean,
- *   onVisible?: (first: number, last: number) => void, onCursor?: (row: any) => void, foot?: any}} TableProps
- *   `more` is called when the end comes into view and not `done`; `onCursor` gets the row that the keys are at; `foot` is shown below the last row
+ *   onVisible?: (first: number, last: number) => void, onCursor?: (row: any) => void, current?: string | null, foot?: any}} TableProps
+ *   `more` is called when the end comes into view and not `done`; `onCursor` gets the row that the keys are at; `current`: key of the row that is
+ *   shown beside the list, where the keys go on; `foot` is shown below the last row
  */
 
 /**
@@ -41,10 +42,10 @@ export function Table(props) {
   const measure = () => {
     const box = view.current;
     if (!box) return;
-    const first = Math.max(0, Math.floor(box.scrollTop / ROW_PX) - SPARE_ROWS);
-    const last = Math.ceil((box.scrollTop + box.clientHeight) / ROW_PX) + SPARE_ROWS;
+    const [top, bottom] = [Math.floor(box.scrollTop / ROW_PX), Math.ceil((box.scrollTop + box.clientHeight) / ROW_PX)];
+    const [first, last] = [Math.max(0, top - SPARE_ROWS), bottom + SPARE_ROWS];
     if (first !== span.first || last !== span.last) setSpan({ first, last });
-    props.onVisible?.(first + SPARE_ROWS, last - SPARE_ROWS);
+    props.onVisible?.(top, bottom);
     if (!props.done && !loading && last >= rows.length && rows.length) props.more?.();
   };
   useLayoutEffect(measure);
@@ -77,6 +78,11 @@ export function Table(props) {
     anchor.current = key;
     onSelect(next);
   };
+  useEffect(() => {
+    if (!props.current || props.current === cursor) return;
+    const index = rows.findIndex((row) => keyOf(row) === props.current);
+    if (index >= 0) moveTo(index);
+  }, [props.current, rows.length > 0]);
   const page = () => Math.max(1, Math.floor((view.current?.clientHeight ?? 320) / ROW_PX) - 2);
   const isElsewhere = (/** @type {KeyboardEvent} */ event) => {
     const target = event.target;

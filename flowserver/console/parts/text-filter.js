@@ -39,5 +39,5 @@ export function TextFilter({ name, label, value, onChange, class: more = "", lis
     if (event.key === "Escape") event.currentTarget.blur();
   };
   return html`<input type="text" name=${name} class=${more} aria-label=${label} placeholder=${label} value=${text} list=${list} pattern=${pattern}
-    autocomplete="off" spellcheck="false" onInput=${onInput} onKeyDown=${onKeyDown} onChange=${(/** @type {any} */ event) => send(event.currentTarget)} />`;
+    autocomplete="off" spellcheck=${false} onInput=${onInput} onKeyDown=${onKeyDown} onChange=${(/** @type {any} */ event) => send(event.currentTarget)} />`;
 }

@@ -7,6 +7,8 @@ import { PAGE } from "./timeline-iterations.js";
 const BAR_PX_MIN = 6;
 /** An error goes before its bar if there is less room behind it. */
 const ERROR_PX = 120;
+/** With less room on both sides an error is written over its bar. */
+const ERROR_PX_MIN = 40;
 
 /**
  * @typedef {{row: import("./timeline-rows.js").Row, index: number, top: number, isAt: boolean, isSelected: boolean, x0: number, x1: number,
@@ -28,7 +30,7 @@ export class TimelineRow extends Component {
   /** @param {RowProps} props */
   render(props) {
     const { row, index, top, isAt, isSelected, onClick, onToggle } = props;
-    const tone = row.isWait && row.isRunning ? "wait" : toneOf(row.status);
+    const tone = row.waits && row.isRunning ? "wait" : toneOf(row.status);
     const isReached = row.status !== "NotReached";
     const names = `timeline-row tone-${tone}${isAt ? " at" : ""}${isSelected ? " selected" : ""}${isReached ? "" : " faint"}`;
     const open = row.opens ? { "aria-expanded": String(row.isOpen) } : {};
@@ -45,7 +47,7 @@ export class TimelineRow extends Component {
           ? html`<button type="button" class="quiet timeline-toggle" tabindex="-1" aria-label=${`${row.isOpen ? "Close" : "Open"} the iterations of ${row.path}`}
               onClick=${(/** @type {Event} */ event) => (event.stopPropagation(), onToggle())}><${Icon} name="back" size=${12} /></button>`
           : html`<span class="timeline-toggle"></span>`}
-        <${Status} status=${row.isWait && row.isRunning ? "Waiting" : row.status} label="" />
+        <${Status} status=${row.isRunning ? (row.waits ?? row.status) : row.status} label="" />
         <span class="mono cut">${row.label}${row.hint && html` <span class="muted">${row.hint}</span>`}</span>
       </div>
       <div role="gridcell" class="timeline-track" aria-label=${isReached ? undefined : "not reached"}>${isReached ? bar(props) : html`<span class="timeline-none">(not reached)</span>`}</div>
@@ -62,16 +64,23 @@ function bar({ row, x0, x1, scale, trackPx }) {
   const width = Math.max(BAR_PX_MIN, x1 - x0);
   const took = row.isRunning ? "runs" : `took ${duration(row.to - row.from)}`;
   const title = `${row.path}\n${row.status}, ${took}, began ${localTime(row.from)}${row.error ? `\n${row.error}` : ""}`;
-  const names = `timeline-bar${row.isRunning ? " running" : ""}${row.isWait || row.status === "WaitingForRedrive" || row.parts.length ? " waits" : ""}`;
+  const names = `timeline-bar${row.isRunning ? " running" : ""}${row.waits || row.status === "WaitingForRedrive" || row.parts.length ? " waits" : ""}`;
   return html`<div class=${names} title=${title} style=${{ left: `${x0}px`, width: `${width}px` }}>
     ${row.parts.map((part) => {
       const left = scale.x(part.from) - x0;
       return html`<i class=${`tone-${part.tone}`} style=${{ left: `${left}px`, width: `${Math.max(3, scale.x(part.to) - x0 - left)}px` }}></i>`;
     })}
-  </div>${row.error && html`<span class="timeline-error" style=${besides(x0, x0 + width, trackPx)}>${row.error}</span>`}`;
+  </div>${row.error && words(row.error, x0, x0 + width, trackPx)}`;
 }
 
-/** Where the words beside a bar have the most room. @param {number} from @param {number} to @param {number} trackPx */
+/** An error where it has the most room beside its bar. @param {string} error @param {number} from @param {number} to @param {number} trackPx */
+function words(error, from, to, trackPx) {
+  const isOver = Math.max(from, trackPx - to) < ERROR_PX_MIN;
+  const style = isOver ? { right: `${trackPx - to + 4}px`, maxWidth: `${to - from - 8}px` } : besides(from, to, trackPx);
+  return html`<span class=${isOver ? "timeline-error over" : "timeline-error"} style=${style}>${error}</span>`;
+}
+
+/** @param {number} from @param {number} to @param {number} trackPx */
 function besides(from, to, trackPx) {
   const isAfter = trackPx - to >= Math.min(from, ERROR_PX);
   return isAfter ? { left: `${to + 6}px`, maxWidth: `${Math.max(0, trackPx - to - 6)}px` } : { right: `${trackPx - from + 6}px`, maxWidth: `${from - 6}px` };

@@ -12,7 +12,7 @@ import { duration } from "./basics.js";
  * @typedef {{iterations: Iteration[], counts: NonNullable<Step["iterations"]>, nextToken: string | null}} Page
  * @typedef {{from: number, to: number, tone: string}} Part
  * @typedef {{key: string, kind: "step" | "iteration" | "pager", path: string, label: string, hint: string, depth: number, status: string,
- *   opens: boolean, isOpen: boolean, from: number, to: number, isRunning: boolean, isWait: boolean, parts: Part[], note: string, error: string,
+ *   opens: boolean, isOpen: boolean, from: number, to: number, isRunning: boolean, waits: string | null, parts: Part[], note: string, error: string,
  *   counts?: Step["iterations"], opened?: Opened, page?: Page, problem?: any, isEnd?: boolean}} Row
  */
 
@@ -54,9 +54,10 @@ function pathsInOrder(steps, nodes) {
   return ordered;
 }
 
-/** Whether a step waits and does not work. @param {Node | undefined} node */
-function isWaiting(node) {
-  return node?.type === "wait" || node?.call?.pattern === "waitForCallback";
+/** The status of a step that waits and does not work; null of others. @param {Node | undefined} node */
+function waitOf(node) {
+  if (node?.type === "wait") return "Waiting";
+  return node?.call?.pattern === "waitForCallback" ? "WaitingForToken" : null;
 }
 
 /**
@@ -68,7 +69,7 @@ export function busySpans(steps, nodes, now) {
   const byPath = new Map(nodes.map((node) => [node.path, node]));
   return steps.flatMap((step) => {
     const [from, to] = [Date.parse(step.began), step.running ? now : Date.parse(step.last)];
-    const works = !holders.has(step.path) && !isWaiting(byPath.get(step.path)) && step.waiting === 0;
+    const works = !holders.has(step.path) && !waitOf(byPath.get(step.path)) && step.waiting === 0;
     if (works) return [{ from, to }];
     return step.running ? [{ from, to: from }] : [{ from, to: from }, { from: to, to }];
   });
@@ -123,7 +124,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
     rows.push({
       ...base, status: step.waiting ? "WaitingForRedrive" : step.status, opens, isOpen: opened.has(path),
       from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last), isRunning: step.running > 0,
-      isWait: isWaiting(nodeAt.get(path)), parts: partsOf(step, now), note: noteOf(step), error: step.error ?? "",
+      waits: waitOf(nodeAt.get(path)), parts: partsOf(step, now), note: noteOf(step), error: step.error ?? "",
     });
     if (opens) addIterations(path, depth + 1, step.iterations);
   }
@@ -164,7 +165,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
 
 const NOTHING = {
   key: "", kind: /** @type {const} */ ("step"), path: "", label: "", hint: "", depth: 0, status: "NotReached", opens: false, isOpen: false,
-  from: NaN, to: NaN, isRunning: false, isWait: false, parts: /** @type {Part[]} */ ([]), note: "", error: "",
+  from: NaN, to: NaN, isRunning: false, waits: null, parts: /** @type {Part[]} */ ([]), note: "", error: "",
 };
 
 /** Whether a foreach is in that iteration, and in no further foreach within it. @param {string} loop @param {string} iteration */

@@ -1,5 +1,6 @@
 /** Lists that come page by page, by keyset: `nextToken` of one page asks for the next. */
 import { signal, useEffect, useRef } from "../vendor/preact.js";
+import { changeMany } from "./bulk.js";
 import { api, isPassing, urlOf } from "./requests.js";
 import { session } from "./session.js";
 
@@ -21,13 +22,14 @@ const BEGIN = { rows: [], loading: true, error: null, done: false, fresh: 0, gon
 class List {
   /**
    * @param {string} path @param {ApiQuery} query @param {string} listName @param {(row: any) => boolean} isLive
-   * @param {any[]} before rows shown until the first come
+   * @param {((row: any) => string) | undefined} placeOf @param {any[]} before rows shown until the first come
    */
-  constructor(path, query, listName, isLive, before) {
+  constructor(path, query, listName, isLive, placeOf, before) {
     this.path = path;
     this.query = query;
     this.listName = listName;
     this.isLive = isLive;
+    this.placeOf = placeOf;
     this.state = signal({ ...BEGIN, rows: before });
     this.aborting = new AbortController();
     /** @type {string | undefined} */
@@ -94,6 +96,7 @@ class List {
         if (index === 0) await this.checkFirst(loaded, needed);
         else if (needed) this.merge(loaded, await this.page(loaded.token, needed), false);
       }
+      await this.renewGone(first, last);
     } catch {
       // The next check tries again; the frame says that the server cannot be reached.
     } finally {
@@ -129,6 +132,25 @@ class List {
     this.state.value = { ...now, rows, gone, fresh: isFirst ? fresh : now.fresh };
   }
 
+  /**
+   * Read the live rows on screen that the list has no longer: they would be shown for ever as they were in it.
+   * @param {number} first @param {number} last rows that are visible
+   */
+  async renewGone(first, last) {
+    const { placeOf } = this;
+    if (!placeOf) return;
+    const { rows, gone } = this.state.peek();
+    const { signal } = this.aborting;
+    /** @type {Map<string, any>} */
+    const renewed = new Map();
+    const renew = async (/** @type {any} */ row) => {
+      const whole = await api(placeOf(row), { signal });
+      renewed.set(row.id, Object.fromEntries(Object.keys(row).map((field) => [field, whole[field]])));
+    };
+    await changeMany(rows.slice(Math.max(0, first), last + 1).filter((row) => gone.has(row.id) && this.isLive(row)), renew, { signal });
+    if (renewed.size) this.state.value = { ...this.state.peek(), rows: this.state.peek().rows.map((row) => renewed.get(row.id) ?? row) };
+  }
+
   stop() {
     this.aborting.abort();
   }
@@ -138,11 +160,12 @@ class List {
  * A list that is read page by page; rows have an `id`. While the question changes, the rows of the question before stay.
  * With `everySeconds` it looks for changes so often while the tab is visible: `fresh` is how many new rows wait for a
  * `reload`. `paused`: very many were looked at without a match; `more` goes on. `onVisible` takes the first and last
- * index of the rows on screen, which are renewed if they are live.
+ * index of the rows on screen, which are renewed if they are live; with `placeOf` also those that have left the list.
  * @param {string | null} path @param {ApiQuery} query `limit`: rows of a page
- * @param {string} listName @param {{everySeconds?: number, isLive?: (row: any) => boolean}} [options] `isLive`: it may change
+ * @param {string} listName @param {{everySeconds?: number, isLive?: (row: any) => boolean, placeOf?: (row: any) => string}} [options]
+ *   `isLive`: it may change; `placeOf`: the path of the API that has the fields of the row, and may have more
  */
-export function usePages(path, query, listName, { everySeconds = 0, isLive = () => true } = {}) {
+export function usePages(path, query, listName, { everySeconds = 0, isLive = () => true, placeOf } = {}) {
   const held = useRef(/** @type {{key: string, list: List | null}} */ ({ key: "", list: null })).current;
   const times = useRef(signal(0)).current;
   const visible = useRef({ first: 0, last: 0 }).current;
@@ -152,7 +175,7 @@ export function usePages(path, query, listName, { everySeconds = 0, isLive = () 
     const before = held.key.startsWith(`${number} `) ? (held.list?.state.peek().rows ?? []) : [];
     held.list?.stop();
     held.key = key;
-    held.list = path === null ? null : new List(path, query, listName, isLive, before);
+    held.list = path === null ? null : new List(path, query, listName, isLive, placeOf, before);
   }
   const list = held.list;
   useEffect(() => {

@@ -4,6 +4,7 @@ import { ExecutionStatus } from "../../parts/execution-status.js";
 import { Table } from "../../parts/table.js";
 import { Link, path } from "../../routes.js";
 import { useQuery } from "../../store.js";
+import { causeText } from "../execution/event-rows.js";
 import { html, useMemo } from "../../vendor/preact.js";
 
 /** @typedef {import("./documents.js").Side} Side */
@@ -43,10 +44,10 @@ function Facts({ execution }) {
       <${ExecutionStatus} row=${execution} />
       <span>took <${Took} from=${execution.startedTime} to=${execution.stoppedTime} /></span>
       <span>started <${Time} at=${execution.startedTime} /></span>
-      <span>${version === null ? "own definition" : `version ${version}`}${alias && ` (${alias})`}</span>
+      <span>${version === null ? "no version" : `version ${version}`}${alias && ` (${alias})`}</span>
       ${execution.redriveCount > 0 && html`<span>redriven ×${execution.redriveCount}</span>`}
     </div>
-    ${error && html`<p class="failure">${failedStep && html`at <code>${failedStep}</code>: `}<code>${error}</code>${cause && html` <bdi class="muted">${cause.slice(0, 300)}</bdi>`}</p>`}`;
+    ${error && html`<p class="failure">${failedStep && html`at <code>${failedStep}</code>: `}<code>${error}</code>${cause && html` <bdi class="muted">${causeText(cause).slice(0, 300)}</bdi>`}</p>`}`;
 }
 
 /** The flow's last runs, to choose the second one from. @param {{side: Side, onChoose: (name: string) => void}} props */

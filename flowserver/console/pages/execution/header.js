@@ -40,8 +40,8 @@ export function Header(props) {
       ${execution.waitingSteps === 1 ? "1 step has failed and waits" : `${execution.waitingSteps.toLocaleString()} steps have failed and wait`} for a redrive.</p>`}
     <div class="execution-facts">
       <span>started <${Time} at=${execution.startedTime} /></span>
-      <span>took <${Took} from=${execution.startedTime} to=${isNow ? execution.stoppedTime : (summary?.lastEventTime ?? execution.stoppedTime)} /></span>
-      <span>${execution.version === null ? "own definition" : `version ${execution.version}`}${execution.alias && ` (${execution.alias})`}</span>
+      <span>${isNow && execution.stoppedTime === null ? "running for" : "took"} <${Took} from=${execution.startedTime} to=${isNow ? execution.stoppedTime : (summary?.lastEventTime ?? execution.stoppedTime)} /></span>
+      <span>${execution.version === null ? "no version" : `version ${execution.version}`}${execution.alias && ` (${execution.alias})`}</span>
       <${StartedBy} execution=${execution} />
       ${execution.redriveCount > 0 && html`<span>redriven ${execution.redriveCount === 1 ? "once" : `${execution.redriveCount} times`}, <${Time} at=${execution.lastRedriveTime} /></span>`}
       ${isNow && html`<${Current} execution=${execution} summary=${summary} onSelect=${onSelect} />`}

@@ -15,7 +15,7 @@ const surface = EditorView.theme({
   },
   ".cm-selectionMatch": { backgroundColor: "color-mix(in srgb, var(--accent) 16%, transparent)" },
   ".cm-searchMatch": { backgroundColor: "var(--wait-soft)", outline: "1px solid var(--wait)" },
-  ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": { backgroundColor: "transparent", outline: "1px solid var(--muted)" },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "transparent", outline: "1px solid var(--muted)" },
   ".cm-foldPlaceholder": { backgroundColor: "var(--raised)", borderColor: "var(--line)", color: "var(--muted)" },
   ".cm-placeholder": { color: "var(--muted)" },
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--fail) 1px", textUnderlineOffset: "3px" },
