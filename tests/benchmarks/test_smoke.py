@@ -55,10 +55,10 @@ def _checkout(folder: Path) -> Path:
     package.mkdir()
     real = Path(flowserver.__file__)
     lines = (
-        real.read_text(),
         "import pathlib",
         f"pathlib.Path({str(folder / 'imported')!r}).touch()",
         f"__path__ = [{str(real.parent)!r}]",
+        real.read_text(),
     )
     (package / "__init__.py").write_text("\n".join(lines))
     python.parent.mkdir(parents=True)
