@@ -151,7 +151,6 @@ _QUEUES: Final = "docs/how-to/queues.md"
 _TOPICS: Final = "docs/reference/queues.md"
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
-    "backup": "The database makes it while the server runs: docs/how-to/backup.md. To restore it: flowserver restore",
     **dict.fromkeys(
         ("queues create", "queues put"),
         f"A request creates it: curl -X PUT http://127.0.0.1:8080/queues/NAME; or an SDK: {_QUEUES}",

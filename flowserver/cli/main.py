@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),
     "migrate": Entry("flowserver.cli.migrate:migrate", "Bring the database up to date, or create it."),
     "doctor": Entry("flowserver.cli.doctor:doctor", "Check the database, and repair it."),
+    "backup": Entry("flowserver.cli.backup:backup", "Back the SQLite database up, also while a server runs on it."),
     "restore": Entry("flowserver.cli.restore:restore", "Replace the SQLite database with a backup."),
     "keys": Entry("flowserver.cli.keys:keys", "Create, list, disable and delete access keys."),
 }

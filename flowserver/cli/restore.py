@@ -33,6 +33,9 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
     copy replaces the database in one step, readable by its owner only, and the command checks it once more. An
     interruption leaves the whole old database or the whole new one.
 
+    The server then continues from the moment of the backup. So the command lists the executions that have called
+    functions since: those that the backup knows may make the calls again, and the others are gone.
+
     The old database is kept beside the new one, as `NAME.before-restore`, until the next restore; you may delete it.
     If the server needed access keys and the backup has none, the server refuses all callers until you create a key.
 
@@ -72,6 +75,14 @@ def _described(restored: Restored) -> Iterator[str]:
         yield f"the database before it is {restored.kept}; delete it when you do not need it"
     if restored.not_kept is not None:
         yield f"the database before it could not be kept: {restored.not_kept}"
+    if restored.called_since is not None and restored.called_since.count:
+        yield (
+            f"{restored.called_since.count} executions have called functions since the backup. "
+            "If it knows them, they may make these calls again; if not, they are gone:"
+        )
+        yield from (f"  {each}" for each in restored.called_since.shown)
+        if restored.called_since.count > len(restored.called_since.shown):
+            yield "  and further ones"
     if restored.admission is Admission.LOST:
         yield (
             "it has no access keys, but there were some: the server stays closed until `flowserver keys create`, "

@@ -69,6 +69,18 @@ class Restored:
     not_kept: str | None
     """Why the old database could not be kept."""
 
+    called_since: "CalledSince | None"
+    """Which executions have called functions since the backup; None if the old database could not be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledSince:
+    """Executions of the old database that ordered calls of functions of which the backup does not know."""
+
+    count: int
+    shown: list[str]
+    """The first of them, `flow/name`, at most FINDINGS_MAX."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Old:
@@ -110,8 +122,37 @@ def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> R
     findings, admission = _check(file, file), None
     with suppress(sqlite3.Error), closing(_connect(file, "mode=rw")) as connection:
         admission = _read_admission(connection)
-    unknown = old.admission is None or not old.log_is_own
-    return Restored(findings=findings, admission=admission, keys_unknown=unknown, kept=kept, not_kept=not_kept)
+    return Restored(
+        findings=findings,
+        admission=admission,
+        keys_unknown=old.admission is None or not old.log_is_own,
+        kept=kept,
+        not_kept=not_kept,
+        called_since=None if kept is None or not old.log_is_own else _called_since(file, kept),
+    )
+
+
+def _called_since(file: Path, kept: Path) -> CalledSince | None:
+    """Compare the restored file with the one before it; None if that one cannot be read, or its tables are others."""
+    try:
+        with closing(_connect(file, "mode=rw")) as connection:
+            connection.execute("ATTACH ? AS before", [f"file:{quote(str(kept))}?mode=ro&immutable=1"])
+            rows = connection.execute(_CALLED_SINCE, [FINDINGS_MAX]).fetchall()
+    except sqlite3.Error:
+        return None
+    return CalledSince(rows[0][2] if rows else 0, [f"{flow}/{name}" for flow, name, _ in rows])
+
+
+_CALLED_SINCE = """
+SELECT flow_name, name, count(*) OVER () FROM before.executions AS old
+LEFT JOIN (SELECT execution_id, version, next_event_id FROM main.executions) AS new USING (execution_id)
+WHERE new.version IS NOT old.version AND EXISTS (
+  SELECT 1 FROM before.histories AS history
+  WHERE history.execution_id = old.execution_id AND history.last_event_id >= coalesce(new.next_event_id, 0)
+  AND history.events LIKE '%,"TaskScheduled",%'
+)
+ORDER BY flow_name, name LIMIT ?
+"""
 
 
 def kept_of(file: Path) -> Path:
