@@ -108,6 +108,8 @@ def test_a_new_flow_is_written_published_and_started(
 
     page.keyboard.press("Control+s")
     page.wait_for_url(f"**/flows/{unique}/edit")
+    expect(page.get_by_text("Created.")).to_be_visible()
+    expect(editor).to_be_focused()
     assert definition_of(rest, unique).endswith("  - type: succeed\n    name: done")
 
     page.get_by_role("button", name="Save as new version").click()

@@ -3,6 +3,7 @@ import { Link, path } from "../../routes.js";
 import { may } from "../../store.js";
 import { html, useState } from "../../vendor/preact.js";
 import { Conflict, inBrief, isConflict, loadFlow, Publish, publish, saveFlow, useOneAtATime } from "./saving.js";
+import { lineOfCreated } from "./new-desk.js";
 import { StartRun } from "./starting.js";
 import { Workbench } from "./workbench.js";
 
@@ -16,7 +17,8 @@ export function Desk({ flow, saved, onSaved }) {
   const [text, setText] = useState(saved.text);
   const [open, setOpen] = useState(/** @type {Open} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
-  const [notice, setNotice] = useState(/** @type {any} */ (""));
+  const [first] = useState(() => lineOfCreated(flow));
+  const [notice, setNotice] = useState(/** @type {any} */ (first === null ? "" : "Created."));
   const isUnsaved = text !== saved.text;
   const mayUpdate = may("flows.write");
 
@@ -50,7 +52,7 @@ export function Desk({ flow, saved, onSaved }) {
   };
   const close = () => setOpen(null);
 
-  return html`<${Workbench} text=${text} onText=${setText} onSave=${() => mayUpdate && save()} isUnsaved=${isUnsaved} error=${error}
+  return html`<${Workbench} text=${text} onText=${setText} onSave=${() => mayUpdate && save()} isUnsaved=${isUnsaved} error=${error} first=${first}
     title=${html`<h1 class="cut" title=${flow}>${flow}</h1>
       <span class=${isUnsaved ? "unsaved" : "muted"} role="status">${isUnsaved ? "Unsaved changes" : notice}</span>`}
     actions=${html`

@@ -2,12 +2,22 @@
 import { Confirm } from "../../parts/basics.js";
 import { go, path } from "../../routes.js";
 import { may } from "../../store.js";
-import { html, useEffect, useState } from "../../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { createFlow, useOneAtATime } from "./saving.js";
 import { TEMPLATES } from "./templates.js";
 import { Workbench } from "./workbench.js";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,127}$/;
+
+/** The flow that was created here last, until its editor has taken over. */
+let made = /** @type {{flow: string, line: number} | null} */ (null);
+
+/** The line of the cursor if the flow was created here just now; else null. @param {string} flow @returns {number | null} */
+export function lineOfCreated(flow) {
+  const line = made?.flow === flow ? made.line : null;
+  made = null;
+  return line;
+}
 
 export function NewDesk() {
   const [template, setTemplate] = useState(TEMPLATES[0]);
@@ -16,6 +26,7 @@ export function NewDesk() {
   const [name, setName] = useState("");
   const [created, setCreated] = useState(/** @type {string | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
+  const line = useRef(1);
   const isChanged = text !== template.text;
 
   useEffect(() => {
@@ -30,6 +41,7 @@ export function NewDesk() {
         throw new Error("Give the flow a name: 1 to 128 letters, digits, _ and -; the first is a letter or _.");
       }
       await createFlow(name, text);
+      made = { flow: name, line: line.current };
       setCreated(name);
     } catch (failure) {
       setError(failure);
@@ -46,6 +58,7 @@ export function NewDesk() {
   };
 
   return html`<${Workbench} text=${text} onText=${setText} onSave=${create} isUnsaved=${isChanged && !created} error=${error}
+    onLine=${(/** @type {number} */ to) => (line.current = to)}
     title=${html`<h1 class="hidden">New flow</h1>
       <label class="row">Name <input id="flow-name" class="mono" value=${name} autocomplete="off" spellcheck=${false} maxlength="128"
         onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value)} /></label>

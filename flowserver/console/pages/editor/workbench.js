@@ -13,18 +13,23 @@ import { inBrief } from "./saving.js";
 
 /**
  * @param {{text: string, onText: (text: string) => void, onSave: () => void, isUnsaved: boolean, error: any, title: any,
- *   actions: any, children?: any}} props  `children`: dialogs
+ *   actions: any, first?: number | null, onLine?: (line: number) => void, children?: any}} props
+ *   `first`: the line where the cursor is at first, with the focus; `onLine` gets the line of the cursor; `children`: dialogs
  */
-export function Workbench({ text, onText, onSave, isUnsaved, error, title, actions, children }) {
+export function Workbench({ text, onText, onSave, isUnsaved, error, title, actions, first = null, onLine, children }) {
   const check = useCheck(text);
   const { language, resources } = useKnowledge();
   const [line, setLine] = useState(1);
-  const [jump, setJump] = useState(/** @type {{line: number, column?: number} | null} */ (null));
+  const [jump, setJump] = useState(/** @type {{line: number, column?: number} | null} */ (first === null ? null : { line: first }));
   const complete = useCallback(
     (/** @type {string} */ whole, /** @type {number} */ offset) => (language ? completionsAt(whole, offset, language, resources) : null),
     [language, resources],
   );
   useSaveKey(onSave);
+  const moved = (/** @type {number} */ to) => {
+    setLine(to);
+    onLine?.(to);
+  };
   const { graph, isOld, findings } = check;
   const at = useMemo(() => stepAt(graph, line), [graph, line]);
   const beside = useMemo(() => html`<${Beside} graph=${graph} isOld=${isOld} at=${at} onLine=${(/** @type {number} */ to) => setJump({ line: to })} />`, [graph, isOld, at]);
@@ -40,7 +45,7 @@ export function Workbench({ text, onText, onSave, isUnsaved, error, title, actio
     <${Problem} error=${inBrief(error)} />
     <div class="bench">
       <${Panel} class="written">
-        <div class="text"><${Editor} text=${text} label="Definition" onChange=${onText} onSave=${onSave} onCursor=${setLine}
+        <div class="text"><${Editor} text=${text} label="Definition" onChange=${onText} onSave=${onSave} onCursor=${moved}
           findings=${findings} complete=${complete} jump=${jump} /></div>
         <footer class="found">
           <p class="row"><strong role="status">${state}</strong>
