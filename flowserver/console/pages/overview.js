@@ -65,7 +65,7 @@ export default function Overview() {
     <h1 class="hidden">Overview</h1>
     <${Problem} error=${error} onRetry=${reload} />
     ${isFresh ? html`<${FirstSteps} />` : html`<${Counts} data=${data} /><${Throughput} series=${data.throughput} /><${NeedsALook} items=${data.attention} />`}
-    <p class="muted as-of">As of <${Time} at=${data.time} />. Counts end at 10,000.</p>
+    <p class="muted as-of">As of <${Time} at=${data.time} />. ${isFresh ? "" : "Counts end at 10,000."}</p>
   </div>`;
 }
 

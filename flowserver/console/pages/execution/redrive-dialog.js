@@ -65,7 +65,7 @@ export function RedriveDialog({ run, execution, graph, onClose }) {
       </select></label>
     <label class="field"><span>Definition</span>
       <select value=${wish.definition} onChange=${(/** @type {any} */ event) => change({ definition: value(event) })}>
-        <option value="same">its own</option><option value="current">the flow's present one</option><option value="version">a published version</option>
+        <option value="same">the one it ended with</option><option value="current">the flow's present one</option><option value="version">a published version</option>
       </select></label>
     ${wish.definition === "version" && html`<label class="field"><span>Version</span><input inputmode="numeric" value=${wish.version} onInput=${(/** @type {any} */ event) => change({ version: value(event) })} /></label>`}
     ${!wish.from && html`<label class="row"><input type="checkbox" checked=${wish.hasInput} onChange=${editInput} /> Edit the input of the step</label>`}
