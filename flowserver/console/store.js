@@ -4,5 +4,6 @@ export { may, permissions, session, signIn, signOut } from "./store/session.js";
 export { useQuery } from "./store/queries.js";
 export { usePages } from "./store/pages.js";
 export { changeMany } from "./store/bulk.js";
+export { Rest } from "./store/rest.js";
 export { stream } from "./store/stream.js";
 export { graphOf, useGraph } from "./store/graphs.js";

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.console.browser.complaints import Complaints
+from tests.console.browser.settled import FRAMES
 from tests.support.function_server import Call, FunctionError, FunctionServer
 from tests.support.server import ServerProcess
 
@@ -261,6 +262,37 @@ def test_a_long_history_is_searched_and_scrolled(
     expect(page.get_by_role("complementary", name="Step each[1234].a")).to_be_visible()
 
 
+def test_what_could_not_be_read_is_asked_for_again_and_not_too_often(
+    page: Page, rest: httpx.Client, complaints: Complaints, unique: str
+) -> None:
+    complaints.allow("status of 503")
+    start(rest, unique, EACH, {"items": [1, 2]})
+    refused: list[str] = []
+
+    def busy(route: Route) -> None:
+        refused.append(route.request.url)
+        refuse(route)
+
+    page.clock.install()
+    page.route(re.compile(r"/(events[?](after|before)=|iterations[?]|steps[?]at=)"), busy)
+    last = rest.get(f"/v1/flows/{unique}/executions/run/events?order=desc&limit=1").json()["events"][0]["eventId"]
+    page.goto(f"/executions/{unique}/run?step=each%5B0%5D.a&event={last - 1}")
+    events = page.get_by_role("region", name="Events")
+    inspector = page.get_by_role("complementary", name="Step each[0].a")
+    for part in (events, inspector):
+        expect(part.get_by_role("alert")).to_contain_text("The server is busy.")
+    page.evaluate(FRAMES)
+    elapsed_ms = page.evaluate("performance.now()")
+    assert len(refused) <= 8 + elapsed_ms / 500, refused
+    page.unroute_all()
+    page.get_by_role("region", name="Timeline").get_by_role("button", name="Try again").click()
+    page.clock.run_for(PAUSE_MS)
+    chosen = events.get_by_role("listbox").get_by_role("option", selected=True)
+    expect(chosen).to_contain_text(str(last - 1))
+    expect(inspector.get_by_text("Succeeded").first).to_be_visible()
+    expect(page.get_by_text("The server is busy.")).to_have_count(0)
+
+
 def test_what_users_wrote_is_text(page: Page, rest: httpx.Client, unique: str) -> None:
     fails = f"version: v1\ntype: flow\nsteps: [{{type: fail, name: f, error: '<b>E</b>', cause: '{'<i>c</i>'}'}}]\n"
     start(rest, unique, fails, HOSTILE)
@@ -319,7 +351,8 @@ STREAM_AGAIN = """async (answers) => {
   const headers = { "Content-Type": "text/event-stream" };
   const asked = [];
   globalThis.setTimeout = (run, ms) => (ms >= 250 && waits.push(ms), native(run, 0));
-  globalThis.fetch = async (_, options) => {
+  globalThis.fetch = async (url, options) => {
+    if (!url.endsWith("/v1/x")) return fetches(url, options); // what the page itself asks for
     asked.push(options.headers["Last-Event-ID"] ?? null);
     const answer = answers.shift();
     if (answer === undefined) return new Response(null, { status: 204 });
@@ -335,7 +368,7 @@ STREAM_AGAIN = """async (answers) => {
 def test_a_stream_that_brings_nothing_is_asked_for_more_and_more_rarely_and_an_unreadable_event_again(
     page: Page,
 ) -> None:
-    page.goto("/flows")
+    page.goto("/flows/there/is/none")
     page_of_proxy = "<html>who are you?</html>"
     answers = [page_of_proxy, page_of_proxy, "", "id: 1\ndata: 1\n\nid: 2\ndata: {\n\n", "id: 2\ndata: 2\n\n"]
     found = page.evaluate(STREAM_AGAIN, answers)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from flowserver.store.access_keys import disable_access_key
 from flowserver.store.sql.database import Database
 from tests.console.browser.complaints import Complaints
+from tests.console.browser.settled import FRAMES
 from tests.support.access_key import ACCESS_KEY_ID, TOKEN, create_database_with_key
 from tests.support.server import ServerProcess
 
@@ -27,6 +28,36 @@ def _keep(rest: httpx.Client, flow: str, definition: str, *names: str) -> None:
     wait = "" if definition == WAIT else "?wait=60"
     for name in names:
         rest.post(f"/v1/flows/{flow}/executions{wait}", json={"name": name}).raise_for_status()
+
+
+def test_a_page_of_a_list_that_cannot_be_read_is_asked_for_again_and_not_too_often(
+    page: Page, rest: httpx.Client, complaints: Complaints, unique: str
+) -> None:
+    complaints.allow("status of 503")
+    _keep(rest, unique, PASS, "o1")
+    page.clock.install()
+    rows = rest.get("/v1/executions", params={"flow": unique}).json()["executions"]
+    refused: list[str] = []
+    is_busy = True
+
+    def answer(route: Route) -> None:
+        if "nextToken=" not in route.request.url:
+            route.fulfill(json={"executions": rows, "nextToken": "more"})
+        elif is_busy:
+            refused.append(route.request.url)
+            route.fulfill(status=503, json={"code": "Busy", "detail": "The server is busy."})
+        else:
+            route.fulfill(json={"executions": [], "nextToken": None})
+
+    page.route("**/v1/executions?*", answer)
+    page.goto(f"/executions?flow={unique}")
+    expect(page.get_by_role("alert")).to_contain_text("The server is busy.")
+    page.evaluate(FRAMES)
+    assert len(refused) <= 2 + page.evaluate("performance.now()") / 500, refused
+    is_busy = False
+    page.clock.run_for(POLL_MS)
+    expect(page.get_by_text("These are all.")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_executions_are_found_and_the_filter_is_kept_as_a_view(page: Page, rest: httpx.Client, unique: str) -> None:

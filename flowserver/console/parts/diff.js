@@ -19,6 +19,7 @@ export function Diff({ left, right, leftTitle, rightTitle, language = "yaml" }) 
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isWide = useWide(host);
   const [changes, setChanges] = useState(/** @type {number | null} */ (null));
+  const [hasFailed, setFailed] = useState(false);
   const isTooLarge = left.length + right.length > CHARACTERS_MAX;
   const isSame = left === right;
 
@@ -33,7 +34,7 @@ export function Diff({ left, right, leftTitle, rightTitle, language = "yaml" }) 
       const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
       shown = showDiff(root, { left, right, leftTitle, rightTitle, language }, isWide);
       setChanges(shown.changes);
-    });
+    }, () => setFailed(true));
     return () => {
       isGone = true;
       shown?.destroy();
@@ -45,6 +46,7 @@ export function Diff({ left, right, leftTitle, rightTitle, language = "yaml" }) 
     const size = ((left.length + right.length) / 1_000_000).toFixed(1);
     return html`<p class="diff-note muted" role="status">They differ, and are too large to be compared here: ${size} million characters.</p>`;
   }
+  if (hasFailed) return html`<p class="diff-note muted" role="status">What compares texts could not be loaded. Reload the page to try again.</p>`;
   return html`<div class="diff ${isWide ? "wide" : ""}">
     <div class="diff-titles">
       <span class="removed cut" title=${leftTitle}>− ${leftTitle}</span>

@@ -8,7 +8,8 @@ const RELOAD_MS = 1_000;
 /** @typedef {Map<string, Page | {problem: any}>} Pages */
 /**
  * @typedef {{opened: Map<string, Opened>, pages: Pages, open: (path: string) => void, close: (path: string) => void,
- *   turn: (path: string, by: number) => void, jump: (path: string, index: number) => void, filter: (path: string, status: string) => void}} Iterations
+ *   turn: (path: string, by: number) => void, jump: (path: string, index: number) => void, filter: (path: string, status: string) => void,
+ *   again: (path: string) => void}} Iterations  `again`: a page that could not be read
  */
 
 /**
@@ -71,6 +72,11 @@ export function useIterations(load, revision, selected, steps) {
       open: (path) => change(path, { begins: [0], status: "" }),
       close: (path) => change(path, null),
       jump: (path, index) => change(path, { begins: [index - (index % PAGE)], status: "" }),
+      again: (path) => {
+        const state = opened.get(path);
+        held.delete(path);
+        if (state) change(path, { ...state });
+      },
       filter: (path, status) => change(path, { begins: [0], status }),
       turn: (path, by) => {
         const state = opened.get(path);

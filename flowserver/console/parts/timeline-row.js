@@ -103,7 +103,8 @@ function Pager({ row, iterations }) {
     <button type="button" class="quiet" disabled=${!page?.nextToken} aria-label="Next page" title="Next page  ]" onClick=${() => iterations.turn(path, 1)}>›</button>`;
   if (row.isEnd) return turn;
   return html`${turn}
-    ${problem && html`<span class="timeline-error">${problem.message || String(problem)}</span>`}
+    ${problem && html`<span class="timeline-error">${problem.message || String(problem)}</span>
+      <button type="button" class="quiet chip" onClick=${() => iterations.again(path)}>Try again</button>`}
     <button type="button" class="quiet chip" aria-pressed=${String(status === "")} onClick=${() => iterations.filter(path, "")}>all</button>
     ${FILTERS.map(([field, value, sign]) => {
       const count = counts?.[/** @type {"done"} */ (field)] ?? 0;

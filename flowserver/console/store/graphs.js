@@ -1,13 +1,12 @@
 /** Definitions as graphs. Each text is asked for once, and always gives the same object, so that it is laid out once. */
 import { useEffect, useState } from "../vendor/preact.js";
-import { api, isPassing } from "./requests.js";
-import { session } from "./session.js";
+import { api } from "./requests.js";
+import { Rest } from "./rest.js";
 
 /** @typedef {import("../parts/graph-layout.js").DefinitionGraph} DefinitionGraph */
 /** @typedef {{data: DefinitionGraph | null, error: any}} GraphAnswer */
 
 const KEPT_MAX = 20;
-const AGAIN_MS = 5_000;
 
 /** @type {Map<string, Promise<DefinitionGraph>>} */
 const kept = new Map();
@@ -32,21 +31,18 @@ export function useGraph(definition) {
   useEffect(() => {
     if (definition === null || definition === undefined) return;
     let isGone = false;
-    let timer = 0;
+    const rest = new Rest();
     const ask = async () => {
       /** @type {GraphAnswer} */
       const found = await graphOf(definition).then((data) => ({ data, error: null }), (error) => ({ data: null, error }));
       if (isGone) return;
       setAnswer({ ...found, of: definition });
-      if (found.error && isPassing(found.error)) askLater();
-    };
-    const askLater = () => {
-      timer = setTimeout(() => (document.hidden || session.peek().wanted !== null ? askLater() : ask()), AGAIN_MS);
+      if (found.error) rest.begin(found.error, ask);
     };
     void ask();
     return () => {
       isGone = true;
-      clearTimeout(timer);
+      rest.end();
     };
   }, [definition]);
   return answer.of === definition ? answer : { data: null, error: null };

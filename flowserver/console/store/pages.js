@@ -1,7 +1,8 @@
 /** Lists that come page by page, by keyset: `nextToken` of one page asks for the next. */
 import { signal, useEffect, useRef } from "../vendor/preact.js";
 import { changeMany } from "./bulk.js";
-import { api, isPassing, urlOf } from "./requests.js";
+import { api, urlOf } from "./requests.js";
+import { Rest } from "./rest.js";
 import { session } from "./session.js";
 
 /**
@@ -38,6 +39,7 @@ class List {
     this.pages = [];
     this.isReading = false;
     this.isChecking = false;
+    this.rest = new Rest();
   }
 
   /** @param {string} [nextToken] @param {number} [limit] @returns {Promise<{rows: any[], token: string | undefined}>} */
@@ -49,7 +51,7 @@ class List {
 
   async more() {
     const now = this.state.peek();
-    if (this.isReading || (now.done && !now.error)) return;
+    if (this.isReading || this.rest.isOn || (now.done && !now.error)) return;
     this.isReading = true;
     this.state.value = { ...now, loading: true, error: null, paused: false };
     try {
@@ -58,6 +60,7 @@ class List {
       if (this.aborting.signal.aborted) return;
       const rows = this.pages.length ? this.state.peek().rows : [];
       this.state.value = { ...this.state.peek(), rows, loading: false, error };
+      this.rest.begin(error, () => this.more());
     } finally {
       this.isReading = false;
     }
@@ -86,8 +89,7 @@ class List {
    * @param {number} first @param {number} last rows that are visible
    */
   async check(first, last) {
-    if (this.isReading || this.isChecking) return;
-    if (!this.pages.length) return void (isPassing(this.state.peek().error) && this.more());
+    if (this.isReading || this.isChecking || !this.pages.length) return;
     this.isChecking = true;
     try {
       for (const [index, loaded] of this.pages.entries()) {
@@ -152,6 +154,7 @@ class List {
   }
 
   stop() {
+    this.rest.end();
     this.aborting.abort();
   }
 }

@@ -1,5 +1,5 @@
 /** What the server says to a text while it is being written: findings, and the graph. */
-import { api, isPassing, useQuery } from "../../store.js";
+import { Rest, api, useQuery } from "../../store.js";
 import { useEffect, useMemo, useState } from "../../vendor/preact.js";
 
 /**
@@ -10,7 +10,6 @@ import { useEffect, useMemo, useState } from "../../vendor/preact.js";
  */
 
 const PAUSE_MS = 250;
-const AGAIN_MS = 5_000;
 
 /**
  * The check of a text, made a moment after the last change. A newer change ends the requests of an older one.
@@ -22,6 +21,7 @@ export function useCheck(text) {
   useEffect(() => {
     if (text === null) return;
     const request = new AbortController();
+    const rest = new Rest();
     const look = async () => {
       try {
         const report = await ask("v1/definitions/validate", text, request.signal);
@@ -37,12 +37,13 @@ export function useCheck(text) {
       } catch (error) {
         if (request.signal.aborted) return;
         setCheck((before) => ({ ...before, isFirst: false, error }));
-        if (isPassing(error)) timer = setTimeout(look, AGAIN_MS);
+        rest.begin(error, look);
       }
     };
-    let timer = setTimeout(look, PAUSE_MS);
+    const timer = setTimeout(look, PAUSE_MS);
     return () => {
       clearTimeout(timer);
+      rest.end();
       request.abort();
     };
   }, [text]);

@@ -1,6 +1,6 @@
 /** The events of an execution, loaded by page where they are looked at. Only their rows are kept, and of these a bounded number. */
 import { signal } from "../../vendor/preact.js";
-import { api } from "../../store.js";
+import { Rest, api } from "../../store.js";
 import { rowOf } from "./event-rows.js";
 
 /** @typedef {import("./event-rows.js").EventRow} EventRow */
@@ -28,6 +28,7 @@ export class AllEvents {
     /** @type {any} */
     this.error = null;
     this.loading = false;
+    this.rest = new Rest();
     /** @type {[number, number] | null} */
     this.wanted = null;
     /** The server reads a whole history before it knows a path. Until then rows have the names of their steps. */
@@ -64,7 +65,7 @@ export class AllEvents {
   need = (first, last) => {
     const [low, high] = this.isNewestFirst ? [this.count - last, this.count - first] : [first + 1, last + 1];
     this.wanted = [Math.max(1, low), Math.min(high, this.count)];
-    if (!this.loading) void this.load();
+    if (!this.loading && !this.rest.isOn) void this.load();
   };
 
   async load() {
@@ -86,6 +87,7 @@ export class AllEvents {
         if (this.stop.signal.aborted) return;
         this.error = error;
         this.wanted = null;
+        this.rest.begin(error, () => this.load());
       }
       this.loading = false;
       this.changes.value += 1;
@@ -130,6 +132,7 @@ export class AllEvents {
 
   close() {
     clearTimeout(this.pathsTimer);
+    this.rest.end();
     this.stop.abort();
   }
 }
@@ -152,6 +155,7 @@ export class SomeEvents {
     /** @type {any} */
     this.error = null;
     this.loading = false;
+    this.rest = new Rest();
     /** @type {string | null} */
     this.next = null;
     this.last = 0;
@@ -174,7 +178,7 @@ export class SomeEvents {
   /** @param {number} _first @param {number} last */
   need = (_first, last) => {
     this.last = last;
-    if (last >= this.rows.length - 1 && !this.isWhole && !this.loading) void this.load();
+    if (last >= this.rows.length - 1 && !this.isWhole && !this.loading && !this.rest.isOn) void this.load();
   };
 
   async load() {
@@ -192,6 +196,7 @@ export class SomeEvents {
     } catch (error) {
       if (this.stop.signal.aborted) return;
       this.error = error;
+      this.rest.begin(error, () => this.load());
     }
     this.loading = false;
     this.changes.value += 1;
@@ -212,6 +217,7 @@ export class SomeEvents {
   askForPaths() {}
 
   close() {
+    this.rest.end();
     this.stop.abort();
   }
 }

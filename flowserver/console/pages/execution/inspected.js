@@ -1,12 +1,14 @@
 /** What the inspector shows: the events of the selected step, read again while it moves. */
 import { useEffect, useRef, useState } from "../../vendor/preact.js";
-import { api } from "../../store.js";
+import { api, isPassing } from "../../store.js";
 import { nodeOf } from "../../parts/graph-walk.js";
 import { entriesOf, isMany } from "../../parts/step-story.js";
 
 const EVENTS = 100;
 const FAILURES = 20;
 const READ_AGAIN_MS = 300;
+/** After an error that may pass. */
+const TRY_AGAIN_MS = 5_000;
 /** Who holds a key down passes many events; what is passed is not asked for. */
 const HURRY_MS = 120;
 /** @type {{path: string | null, entries: any, failures: any, event: any, hasOlder: boolean, error: any}} */
@@ -30,7 +32,9 @@ export function useInspected(run, path, at, { states, graph, execution, until })
         const found = await eventsOf(run, path, at, isLoop, stop.signal);
         setRead({ path, ...found, error: null });
       } catch (error) {
-        if (!stop.signal.aborted) setRead({ ...NOTHING, path, error });
+        if (stop.signal.aborted) return;
+        setRead({ ...NOTHING, path, error });
+        if (isPassing(error)) loads.ask(TRY_AGAIN_MS);
       }
     };
     const listen = (/** @type {any[]} */ events) => {

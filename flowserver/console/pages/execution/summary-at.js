@@ -1,10 +1,12 @@
 /** The step summary as it is, or as it was after an event. */
 import { useEffect, useRef, useState } from "../../vendor/preact.js";
+import { isPassing } from "../../store.js";
 import { readSummary } from "./summaries.js";
 
 /** @typedef {import("./summaries.js").Summary} Summary */
 
 const KEPT_MAX = 60;
+const AGAIN_MS = 5_000;
 
 /**
  * Of an event of the past: one question at a time, and the last one wins, however fast the scrubber is moved.
@@ -17,17 +19,20 @@ export function useSummary(run, at) {
   const [, paint] = useState(0);
   state.wanted = at;
   useEffect(() => {
-    if (at === null || kept.has(at) || state.isReading) return;
     const read = async () => {
+      if (state.isReading) return;
       state.isReading = true;
       while (state.wanted !== null && !kept.has(state.wanted) && !run.stop.signal.aborted) {
         const wanted = state.wanted;
         try {
           kept.set(wanted, await readSummary(run.apiPath, wanted, run.stop.signal));
         } catch (error) {
-          if (!run.stop.signal.aborted) run.error.value = error;
+          if (run.stop.signal.aborted) break;
+          run.error.value = error;
+          if (isPassing(error)) setTimeout(read, AGAIN_MS);
           break;
         }
+        run.error.value = null;
         if (kept.size > KEPT_MAX) kept.delete(/** @type {number} */ (kept.keys().next().value));
         paint((count) => count + 1);
       }
