@@ -160,3 +160,5 @@ def test_a_narrow_page_has_the_timeline_as_a_tab(opened: Opened, order: str) -> 
     timeline = page.get_by_role("treegrid", name="Timeline")
     expect(timeline.get_by_role("row", name="[230]")).to_have_attribute("aria-selected", "true")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    views = page.get_by_role("region", name="Execution", exact=True).bounding_box()
+    assert views["y"] + views["height"] <= page.get_by_role("group", name="Scrubber").bounding_box()["y"]
