@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl
 from starlette.types import Receive, Scope, Send
 
 import flowserver
+from flowserver.api.console_modules import PageModules, version_of
 from flowserver.api.large_bodies import Header, send_pieces
 from flowserver.concurrency.threads import run_aside
 
@@ -49,6 +50,7 @@ OF_OTHER_APIS: Final = frozenset(("action", "signature", "accesskeyid", "account
 """Parameters of RPC and of the message service, in lower case."""
 
 BASE: Final = b'<base href="./">'
+HEAD_END: Final = b"  </head>"
 
 _SAFE: Final[tuple[Header, ...]] = (
     (
@@ -83,7 +85,9 @@ class Console:
     def __init__(self, *, is_on: bool, folder: Path = FOLDER) -> None:
         self._is_on = is_on
         self._folder = folder
-        self._known: dict[tuple[str, bytes], _File] = {}  # at most the files of the folder, and a page for each depth
+        self._modules = PageModules(folder)
+        self._known: dict[tuple[str, bytes], _File] = {}
+        """At most the files of the folder, and a page for each route and depth."""
 
     def serves(self, scope: Scope) -> bool:
         """Whether the request is for a page, or for an asset that exists; other requests are for other APIs."""
@@ -94,7 +98,7 @@ class Console:
         """Serve one request."""
         asset = self._asset_of(scope)
         if asset is None:
-            page = await self._read(PAGE, _base(scope))
+            page = await run_aside(partial(self._page, _path(scope)))
             await _answer(scope, send, page, b"text/html; charset=utf-8", b"accept, accept-encoding")
         else:
             await _answer(scope, send, await self._read(asset), TYPES[Path(asset).suffix], b"accept-encoding")
@@ -106,34 +110,50 @@ class Console:
             return found[1]
         return None
 
-    async def _read(self, name: str, base: bytes = b"") -> "_File":
-        """The file as it is now, with this `<base>`."""
-        path = self._folder / name
-        status = path.stat()
-        version = (status.st_mtime_ns, status.st_size)
+    async def _read(self, name: str) -> "_File":
+        """The file as it is now."""
+        version = version_of(self._folder / name)
+        known = self._known.get((name, b""))
+        if known is None or known.version != version:
+            known = await run_aside(partial(_File.read, self._folder / name, version))
+            self._known[name, b""] = known
+        return known
+
+    def _page(self, path: bytes) -> "_File":
+        """The page as it is at this path, as the files are now."""
+        beginning = self._modules.beginning_of(path.decode("latin-1"))
+        base = b"../" * (path.count(b"/") - 1) or b"./"
+        name = next(iter(beginning.names), PAGE)
+        version = (version_of(self._folder / PAGE), beginning.versions)
         known = self._known.get((name, base))
         if known is None or known.version != version:
-            known = self._known[name, base] = await run_aside(partial(_File.read, path, version, base))
+            body = (self._folder / PAGE).read_bytes()
+            links = beginning.links(body)
+            body = body.replace(BASE, b'<base href="%b">' % base, 1).replace(HEAD_END, links + HEAD_END, 1)
+            known = self._known[name, base] = _File.of(body, version)
         return known
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    version: tuple[int, int]
+    version: object
     body: bytes
     compressed: bytes
     etag: bytes
 
     @classmethod
-    def read(cls, path: Path, version: tuple[int, int], base: bytes) -> "_File":
-        body = path.read_bytes().replace(BASE, b'<base href="%b">' % base if base else BASE, 1)
+    def read(cls, path: Path, version: object) -> "_File":
+        return cls.of(path.read_bytes(), version)
+
+    @classmethod
+    def of(cls, body: bytes, version: object) -> "_File":
         return cls(version, body, gzip.compress(body, mtime=0), hashlib.sha256(body).hexdigest()[:32].encode())
 
 
-def _base(scope: Scope) -> bytes:
-    """The way from the page's URL to the server's root. Encoded slashes do not count: the browser does not decode."""
+def _path(scope: Scope) -> bytes:
+    """The page's path, still encoded: slashes in names do not count for the browser, which does not decode them."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
-    return b"../" * (path.count(b"/") - 1) or b"./"
+    return path
 
 
 async def _answer(scope: Scope, send: Send, file: _File, media_type: bytes, vary: bytes) -> None:

@@ -1,12 +1,13 @@
 """The console's files: which requests get them, and how they are sent."""
 
 import gzip
+import re
 from pathlib import Path
 
 import httpx
 import pytest
 
-from flowserver.api.console import BASE, FOLDER, PAGE, TYPES, Console
+from flowserver.api.console import BASE, FOLDER, HEAD_END, PAGE, TYPES, Console
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from tests.api.conftest import client_of
@@ -42,8 +43,44 @@ async def test_a_browser_gets_the_page_with_the_way_to_the_root(
     assert base_of(await client.get(path, headers=BROWSER | {"authorization": "Basic eDp5"})) == base
 
 
-def test_the_page_has_one_base() -> None:
-    assert (FOLDER / PAGE).read_bytes().count(BASE) == 1
+def test_the_page_has_one_base_and_one_head() -> None:
+    page = (FOLDER / PAGE).read_bytes()
+    assert page.count(BASE) == page.count(HEAD_END) == 1
+
+
+def links_of(page: httpx.Response) -> list[str]:
+    return re.findall(r'<link rel="(?:modulepreload|preload" as="style)" href="console/([^"]+)">', page.text)
+
+
+async def test_a_page_names_all_that_it_begins_with_once(client: httpx.AsyncClient) -> None:
+    links = links_of(await client.get("/executions/a%2Fb/c", headers=BROWSER))
+    wanted = {"pages/execution.js", "pages/execution.css", "pages/execution/run.js", "parts/graph.css", "store.js"}
+    assert wanted <= set(links)
+    assert len(set(links)) == len(links)
+    assert all((FOLDER / name).is_file() for name in links)
+    others = links_of(await client.get("/queues", headers=BROWSER))
+    assert "pages/queues.js" in others
+    assert "pages/execution.js" not in others
+    assert not [
+        name for name in links_of(await client.get("/queues/a/b", headers=BROWSER)) if name.startswith("pages/")
+    ]
+
+
+async def test_a_page_names_what_it_begins_with_after_an_upgrade(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / PAGE).write_bytes(BASE + HEAD_END)
+    (tmp_path / "routes.js").write_text('{ pattern: "/queues", load: page("queues") },')
+    (tmp_path / "pages/queues.js").write_text('import "../a.js";\nimport "../gone.js";\n/*\nimport "../never.js";\n*/')
+    (tmp_path / "a.js").write_text('import "./pages/queues.js";')
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(Console(is_on=True, folder=tmp_path)), base_url="http://c")
+    first = await http.get("/queues", headers=BROWSER)
+    (tmp_path / "a.js").write_text('import "./b.js";\nstylesheet(new URL("./c.css", import.meta.url));')
+    (tmp_path / "b.js").write_text("")
+    (tmp_path / "c.css").write_text("")
+    second = await http.get("/queues", headers=BROWSER)
+    assert links_of(first) == ["pages/queues.js", "a.js"]
+    assert links_of(second) == ["pages/queues.js", "a.js", "b.js", "c.css"]
+    assert first.headers["etag"] != second.headers["etag"]
 
 
 @pytest.mark.parametrize(

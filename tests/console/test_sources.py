@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from flowserver.api.console import FOLDER, PAGE
+from flowserver.api.console_modules import COMMENT, IMPORT
 from tests.support.node import NODE
 
 HERE = Path(__file__).parent
@@ -12,9 +13,6 @@ SOURCES = [
     path for path in FOLDER.rglob("*") if path.suffix in (".js", ".css", ".html") and path.parent.name != "vendor"
 ]
 LINES_MAX = 300
-COMMENT = re.compile(r"/\*.*?\*/", re.S)
-IMPORT = re.compile(r"""^(?:import|export)\b[^;"]*"(\.{1,2}/[^"]+)";""", re.M)
-"""A static import; a page is imported when it is shown."""
 
 FORBIDDEN = {
     r"dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write": "what came from users is text",
