@@ -15,7 +15,7 @@ number of slots counts; under one pair of keys that is a plain semaphore, first 
 """
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from typing import Any
 
 Resource = tuple[str, ...]
@@ -35,8 +35,8 @@ class KeyedSemaphore:
         self._rest = 100 - share_percent
         self._reserve = _reserve_of(slots_max, share_percent)
         self._waiters: OrderedDict[Resource, Waiters] = OrderedDict()
-        self._of_owners: Counter[str] = Counter()
-        self._of_resources: Counter[Resource] = Counter()
+        self._of_owners: dict[str, int] = {}
+        self._of_resources: dict[Resource, int] = {}
         self.taken = 0
         self.waiting = 0
         """How many wait for a slot."""
@@ -55,7 +55,7 @@ class KeyedSemaphore:
 
     def acquire_now(self, owner: str = "", resource: Resource = ()) -> bool:
         """Take a slot if that needs no waiting."""
-        may_take = self._may_take(self._of_resources[resource]) and self._may_take(self._of_owners[owner])
+        may_take = self._may_take(self._of_resources.get(resource, 0)) and self._may_take(self._of_owners.get(owner, 0))
         if may_take:
             self._hold(owner, resource)
         return may_take
@@ -81,7 +81,8 @@ class KeyedSemaphore:
         self.taken -= 1
         _subtract(self._of_owners, owner)
         _subtract(self._of_resources, resource)
-        self._serve()
+        if self._waiters:
+            self._serve()
 
     def _may_take(self, held: int) -> bool:
         """Whether an owner or a resource that holds so many may take one more."""
@@ -93,8 +94,8 @@ class KeyedSemaphore:
 
     def _hold(self, owner: str, resource: Resource) -> None:
         self.taken += 1
-        self._of_owners[owner] += 1
-        self._of_resources[resource] += 1
+        self._of_owners[owner] = self._of_owners.get(owner, 0) + 1
+        self._of_resources[resource] = self._of_resources.get(resource, 0) + 1
 
     def _serve(self) -> None:
         while self._waiters and self.free > 0 and self._serve_next():
@@ -106,10 +107,10 @@ class KeyedSemaphore:
         Only what holds slots is passed over, so the search is short, however many wait.
         """
         for resource, owners in self._waiters.items():
-            if not self._may_take(self._of_resources[resource]):
+            if not self._may_take(self._of_resources.get(resource, 0)):
                 continue
             for owner, waiters in owners.items():
-                if not self._may_take(self._of_owners[owner]):
+                if not self._may_take(self._of_owners.get(owner, 0)):
                     continue
                 waiter = waiters.popleft()
                 self.waiting -= 1
@@ -143,8 +144,10 @@ def _reserve_of(slots_max: int, share_percent: int) -> int:
     return slots_max // 16 if share_percent < 100 else 0
 
 
-def _subtract(counter: Counter[Any], key: Any) -> None:
+def _subtract(held: dict[Any, int], key: Any) -> None:
     """A key that is at zero is not kept."""
-    counter[key] -= 1
-    if not counter[key]:
-        del counter[key]
+    left = held[key] - 1
+    if left:
+        held[key] = left
+    else:
+        del held[key]

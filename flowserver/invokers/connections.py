@@ -26,7 +26,7 @@ from yarl import URL
 
 from flowserver.invokers.calls import Endpoint
 from flowserver.invokers.forbidden_addresses import open_socket
-from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, HttpConnection
+from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
 from flowserver.invokers.request_bytes import lasting_head
 
 CONNECT_SECONDS = 10
@@ -95,8 +95,7 @@ class ConnectionPool:
         self._loop = asyncio.get_running_loop()
         self._connector = TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
         # The connector has no parameter for the protocol of its connections.
-        self._connector._factory = cast(Any, partial(BoundedHandler, self._loop, interim_replies_max))
-        self._interim_replies_max = interim_replies_max
+        self._connector._factory = cast(Any, partial(HttpConnection, self._loop, interim_replies_max))
         self._idle: dict[ConnectionKey, deque[tuple[HttpConnection, float]]] = {}
         self._closing: asyncio.TimerHandle | None = None
 
@@ -130,12 +129,14 @@ class ConnectionPool:
         whole_call = asyncio.timeout_at(deadline)
         try:
             async with whole_call:
-                connection = await self._connector.connect(route.origin, [], _TIMEOUT)
-                return HttpConnection(connection, self._interim_replies_max)
+                lease = await self._connector.connect(route.origin, [], _TIMEOUT)
         except TimeoutError as error:
             if whole_call.expired():
                 raise DeadlinePassed(connected=False) from error
             raise ConnectionTimeoutError from error
+        connection = cast(HttpConnection, lease.protocol)
+        connection.lease = lease
+        return connection
 
     def close_idle(self) -> None:
         """Close the connections that are not in use: each holds a descriptor."""

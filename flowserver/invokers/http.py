@@ -5,9 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
-from aiohttp import ClientConnectionError, ClientConnectorError, ClientError, ConnectionTimeoutError
+from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError
 from aiohttp.abc import AbstractResolver
-from aiohttp.http import HttpProcessingError
 
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
@@ -15,8 +14,9 @@ from flowserver.invokers.calls import Endpoint, Failed, Invocation, Replied, Rep
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, ConnectionPool, Route, Routes
 from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection, ReplyTooLarge, TooManyInterimReplies
+from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
 from flowserver.invokers.replies import body_too_large, failed, read_reply
+from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyTooLarge, TooManyInterimReplies
 from flowserver.invokers.request_bytes import request_id, write_request, write_web_request
 from flowserver.invokers.transport_failures import broken_off, call_seconds, explain, is_own_trouble, timed_out
 from flowserver.invokers.web_requests import REPLY_BYTES_MAX, WebRequest
@@ -92,7 +92,11 @@ class HttpInvoker:
             cause = "StatefulAsyncInvocationID must be 1 to 128 of letters, digits, _, -, and begin with a letter or _."
             return failed(ErrorName.INVALID_ARGUMENT, cause, self._limits)
         try:
-            return await self._call(invocation, endpoint)
+            now = self._loop.time()
+            time = TimeLeft(now, call_seconds(invocation, endpoint), now + invocation.timeout_ms / 1000)
+            route = self._routes.find(endpoint)
+            request = write_request(route.head, invocation)
+            return await self._exchange(route, request, time, self._limits.function_response_bytes_max)
         except OutOfSockets:  # until the step's time was up
             return failed(ErrorName.TASK_TIMEOUT, f"{invocation.title} {OUT_OF_SOCKETS}.", self._limits)
         except ReplyTooLarge:
@@ -101,7 +105,7 @@ class HttpInvoker:
             return failed(ErrorName.UNKNOWN, f"{invocation.title} {self._too_many_replies}.", self._limits)
         except DeadlinePassed as passed:
             return timed_out(invocation, endpoint, passed.connected, self._limits)
-        except (ClientError, HttpProcessingError, OSError, ValueError) as error:
+        except (ClientError, NoReply, OSError, ValueError) as error:
             return broken_off(invocation, error, self._limits)
         except Exception as error:  # a step must end with an error name even if we have a bug
             log.exception("calling %s, request id %s", invocation.title, request_id(invocation))
@@ -122,7 +126,7 @@ class HttpInvoker:
         except DeadlinePassed:
             name, reason = ErrorName.UNKNOWN, f"did not reply within {request.seconds:g} s"
         except Exception as error:
-            if not isinstance(error, (ClientError, HttpProcessingError, OSError, ValueError)):
+            if not isinstance(error, (ClientError, NoReply, OSError, ValueError)):
                 log.exception("a request to %s", request.title)  # our bug, which must not fail the caller
             name, reason = explain(error)
         return failed(name, f"{request.title} {reason}.", self._limits)
@@ -137,31 +141,30 @@ class HttpInvoker:
         await self._pool.close()
         await self._resolver.close()
 
-    async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Reply:
-        now = self._loop.time()
-        time = TimeLeft(now, call_seconds(invocation, endpoint), now + invocation.timeout_ms / 1000)
-        route = self._routes.find(endpoint)
-        request = write_request(route.head, invocation)
-        return await self._exchange(route, request, time, self._limits.function_response_bytes_max)
-
     async def _exchange(self, route: Route, request: bytes, time: TimeLeft, bytes_max: int) -> Reply:
-        began_at = self._loop.time()
         connection = self._pool.take(route)
         if connection is None:
-            return await self._send(await self._open(route, time), route, request, time, bytes_max)
-        try:
-            return await self._send(connection, route, request, time, bytes_max)
-        except ClientConnectionError as error:
-            if connection.answered or self._loop.time() - began_at >= self._stale_seconds:
-                raise
-            lost = error
-        try:
             connection = await self._open(route, time)
+            reply = await connection.call(request, time.deadline, bytes_max)
+        else:
+            began_at = self._loop.time()
+            try:
+                reply = await connection.call(request, time.deadline, bytes_max)
+            except ConnectionEnded as lost:
+                if connection.answered or self._loop.time() - began_at >= self._stale_seconds:
+                    raise
+                connection = await self._open_again(route, time, lost)
+                reply = await connection.call(request, time.deadline, bytes_max)
+        self._pool.give_back(route, connection)
+        return reply
+
+    async def _open_again(self, route: Route, time: TimeLeft, lost: ConnectionEnded) -> HttpConnection:
+        try:
+            return await self._open(route, time)
         except (ClientConnectorError, ConnectionTimeoutError):
             raise lost from None  # the function's server has gone, perhaps while it worked on the first request
         except DeadlinePassed:
             raise DeadlinePassed(connected=True) from lost
-        return await self._send(connection, route, request, time, bytes_max)
 
     async def _open(self, route: Route, time: TimeLeft) -> HttpConnection:
         pause = AGAIN_SECONDS
@@ -177,13 +180,6 @@ class HttpInvoker:
             await self._rest(pause)
             time.begin_again(self._loop.time())
             pause = min(2 * pause, AGAIN_SECONDS_MAX)
-
-    async def _send(
-        self, connection: HttpConnection, route: Route, request: bytes, time: TimeLeft, bytes_max: int
-    ) -> Reply:
-        reply = await connection.call(request, time.deadline, bytes_max)
-        self._pool.give_back(route, connection)
-        return reply
 
 
 @lru_cache(maxsize=ROUTES_MAX)

@@ -1,62 +1,20 @@
-"""Requests and replies over one connection, with aiohttp's protocol and parser but without its session.
+"""Requests and replies over one connection, without aiohttp's session, response handler and parser.
 
-A `ClientSession` builds a request, a response, timers and cookies for every call, which costs several times as much
-as the call itself. This module does only what our calls need: write the bytes, read the head, read the body up to a
-bound. aiohttp still connects, speaks TLS and parses HTTP.
+A `ClientSession` builds a request, a response, timers and cookies for every call, and aiohttp's response handler a
+message, a stream and a queue: several times as much as the call itself. This module does only what our calls need:
+write the bytes, wait for the reply that `reply_reader` finds. aiohttp still resolves, connects and speaks TLS.
 
 pyreqwest takes more processor time in all, though half of it outside the event loop. It does not report whether a
 connection was new, which decides whether a lost call may be sent again. The commands use httpx.
 """
 
 import asyncio
+from typing import cast
 
-from aiohttp import ClientConnectionResetError, ServerDisconnectedError, StreamReader, hdrs
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 from flowserver.invokers.calls import Reply
-
-SLICE_BYTES = 2_048
-"""Bytes that are parsed at once outside a body: up to eighty interim replies, about a tenth of a millisecond."""
-
-
-class ReplyTooLarge(Exception):
-    """The reply has more bytes than allowed; the rest is not read."""
-
-
-class TooManyInterimReplies(Exception):
-    """More 1xx replies came than one call may have; the connection is closed."""
-
-
-class BoundedHandler(ResponseHandler):
-    """aiohttp's protocol, with a bound on interim replies: aiohttp parses a whole packet, which can hold ten thousand.
-
-    It parses a large packet in slices, and closes the connection once more replies wait than `replies_max`.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, replies_max: int) -> None:
-        super().__init__(loop)
-        self._replies_max = replies_max
-
-    def data_received(self, data: bytes) -> None:
-        """Parse what has come."""
-        begin = 0
-        while len(data) - begin > SLICE_BYTES and not self._has_body_under_way and self.transport is not None:
-            super().data_received(data[begin : begin + SLICE_BYTES])
-            begin += SLICE_BYTES
-            self._check_replies()
-        if self.transport is not None:
-            super().data_received(data[begin:] if begin else data)
-            self._check_replies()
-
-    @property
-    def _has_body_under_way(self) -> bool:
-        return self._payload is not None and not self._payload.is_eof()
-
-    def _check_replies(self) -> None:
-        if len(self._buffer) > self._replies_max and self.transport is not None:
-            self.transport.abort()
-            self.transport = None
+from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyReader
 
 
 class DeadlinePassed(Exception):
@@ -68,97 +26,140 @@ class DeadlinePassed(Exception):
         """Whether there was a connection, so that the function may have been reached."""
 
 
-class HttpConnection:
+class HttpConnection(asyncio.Protocol):
     """One connection to a function's host, for one call after the other."""
 
-    def __init__(self, connection: Connection, interim_replies_max: int) -> None:
-        protocol = connection.protocol
-        assert protocol is not None
-        # One parser reads all replies of the connection, as keep-alive has it; each ends where the next may begin.
-        protocol.set_response_params(read_until_eof=True, auto_decompress=False)
-        self._loop = asyncio.get_running_loop()
-        self._connection = connection
-        self._interim_replies_max = interim_replies_max
-        self._protocol = protocol
-        self._expired = False
-        self.answered = False
-        """Whether anything of a reply to the last request has come."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, interim_replies_max: int) -> None:
+        self._loop = loop
+        self._reader = ReplyReader(interim_replies_max)
+        self._reply: asyncio.Future[Reply] | None = None
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed: asyncio.Future[None] | None = None
+        self._is_lost = False
+        self.lease: Connection | None = None
+        """What aiohttp's connector knows the connection by."""
+        self.transport: asyncio.Transport | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether a request may be sent: the connection is open and has received nothing unrequested."""
-        return self._protocol.is_connected() and not self._protocol.should_close
+        return self._reader.can_go_on and self.is_connected()
+
+    @property
+    def answered(self) -> bool:
+        """Whether anything of a reply to the last request has come."""
+        return self._reader.has_begun
 
     async def call(self, request: bytes, deadline: float, bytes_max: int) -> Reply:
         """Send a request and read its reply of at most `bytes_max` bytes; uses little more memory than that.
 
         Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, ReplyTooLarge,
-        TooManyInterimReplies, and aiohttp's ClientError or HttpProcessingError if the connection ends early or
-        the other side does not send HTTP.
+        TooManyInterimReplies, and NoReply if the connection ends early or the other side does not send HTTP.
         After any exception, CancelledError included, the connection is closed.
         """
-        timer = self._loop.call_at(deadline, self._expire)  # a third of what asyncio.timeout costs
+        self._reader.expect(bytes_max)
+        if self.transport is None:  # it has just been closed
+            raise ConnectionEnded
+        self._deadline = deadline
+        if self._timer is None or deadline < self._timer.when():
+            self._set_timer()
+        self._reply = self._loop.create_future()
+        self.transport.write(request)
         try:
-            reply = await self._send_and_read(request, bytes_max)
-        except Exception as error:
-            self.close()
-            if self._expired:
-                raise DeadlinePassed(connected=True) from error
-            raise
+            return await self._reply
         except BaseException:
             self.close()
             raise
         finally:
-            timer.cancel()
-        if self._expired:  # without a length the end of the connection looks like the end of the body
-            self.close()
-            raise DeadlinePassed(connected=True)
-        return reply
+            self._reply = None
 
-    def close(self) -> None:
-        """Close the connection at once; what is not yet written is lost."""
-        self._abort()
-        self._connection.close()
+    def _set_timer(self) -> None:
+        """One timer serves many calls: a call that ends in time leaves it to the next, whose deadline is later."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._deadline, self._expire)
 
     def _expire(self) -> None:
-        self._expired = True
-        self._abort()  # wakes the call that waits for the reply
+        self._timer = None
+        if self._reply is None or self._reply.done():
+            return
+        if self._loop.time() < self._deadline:
+            self._set_timer()
+        else:
+            self._fail(DeadlinePassed(connected=True))
 
-    def _abort(self) -> None:
-        if self._protocol.transport is not None:
-            self._protocol.transport.abort()
+    def _fail(self, error: Exception) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(error)
 
-    async def _send_and_read(self, request: bytes, bytes_max: int) -> Reply:
-        protocol = self._protocol
-        if protocol.transport is None:
-            raise ClientConnectionResetError("the connection has just been closed")
-        self.answered = False
-        protocol.transport.write(request)
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection, with TLS if the URL wants it, has come about."""
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Something has come, perhaps unrequested."""
+        call = self._reply
+        if call is None or call.done():
+            self.abort()
+            return
         try:
-            message, content = await protocol.read()
-        except ServerDisconnectedError as error:
-            self.answered = not isinstance(error.message, str)  # but what has come of the head
-            raise
-        self.answered = True
-        interim_replies = 0
-        while message.code < 200 and message.code != 101:  # it announces that the reply will come
-            interim_replies += 1
-            if interim_replies > self._interim_replies_max:
-                raise TooManyInterimReplies
-            message, content = await protocol.read()
-        if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > bytes_max:
-            raise ReplyTooLarge
-        return Reply(message.code, message.headers, await _read_body(content, bytes_max))
+            reply = self._reader.feed(data)
+        except Exception as error:
+            call.set_exception(error)
+            self.abort()
+            return
+        if reply is not None:
+            call.set_result(reply)
 
+    def connection_lost(self, error: Exception | None) -> None:
+        """The connection has ended."""
+        self.transport = None
+        self._is_lost = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
+        if self._reply is None or self._reply.done():
+            return
+        if error is not None:
+            self._reply.set_exception(ConnectionEnded())
+            return
+        try:
+            self._reply.set_result(self._reader.end())
+        except NoReply as ended:
+            self._reply.set_exception(ended)
 
-async def _read_body(content: StreamReader, bytes_max: int) -> bytes:
-    """The whole body; raises ReplyTooLarge as soon as the body is known to be too large."""
-    body = await content.readany()
-    if len(body) <= bytes_max and content.at_eof():
-        return body  # it nearly always comes in one piece
-    pieces = bytearray(body)
-    while len(pieces) <= bytes_max and not content.at_eof():
-        pieces += await content.readany()
-    if len(pieces) > bytes_max:
-        raise ReplyTooLarge
-    return bytes(pieces)
+    # What aiohttp's connector calls
+
+    @property
+    def should_close(self) -> bool:
+        """Always: the pool of idle connections is ours."""
+        return True
+
+    @property
+    def closed(self) -> asyncio.Future[None] | None:
+        """Done when the connection has ended; None if it has."""
+        if self._closed is None and not self._is_lost:
+            self._closed = self._loop.create_future()
+        return self._closed
+
+    def is_connected(self) -> bool:
+        """Whether the connection is open."""
+        return self.transport is not None and not self.transport.is_closing()
+
+    def close(self) -> None:
+        """Close the connection at once; what is not yet written is lost, and a call fails."""
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            lease.close()
+        self._fail(ConnectionEnded())
+        self.abort()
+
+    def abort(self) -> None:
+        """The same, without the connector's knowledge."""
+        if self.transport is not None:
+            self.transport.abort()
+            self.transport = None

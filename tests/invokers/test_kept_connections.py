@@ -3,13 +3,12 @@
 import asyncio
 import socket
 from contextlib import ExitStack
-from unittest.mock import ANY, Mock
+from unittest.mock import ANY
 
 import pytest
 
 from flowserver.invokers.calls import Endpoint, Failed, Replied
 from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.http_connection import SLICE_BYTES, BoundedHandler
 from tests.invokers.wire_server import WireServer, head, reply_with
 
 LENGTH = head(200, "content-length: 8") + b'{"a": 1}'
@@ -87,29 +86,6 @@ async def test_interim_replies_between_calls_end_the_connection(invoker, invocat
     server.answer = answer_and_flood
     assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     await server.disconnected.wait()
-
-
-@pytest.mark.parametrize(
-    ("received", "parsed_max"),
-    [(INTERIM * 10_000, SLICE_BYTES // len(INTERIM) + 1), (LENGTH + INTERIM * 10_000, SLICE_BYTES // len(INTERIM) + 1)],
-)
-async def test_a_packet_of_interim_replies_is_not_parsed_whole(received, parsed_max):
-    handler, transport = BoundedHandler(asyncio.get_running_loop(), 10), Mock(is_closing=lambda: False)
-    handler.connection_made(transport)
-    handler.set_response_params(read_until_eof=True, auto_decompress=False)
-    handler.data_received(received)
-    assert len(handler._buffer) <= parsed_max
-    transport.abort.assert_called_once()
-    assert not handler.is_connected()
-
-
-async def test_a_large_body_is_parsed_whole():
-    handler, transport = BoundedHandler(asyncio.get_running_loop(), 10), Mock(is_closing=lambda: False)
-    handler.connection_made(transport)
-    handler.set_response_params(read_until_eof=True, auto_decompress=False)
-    handler.data_received(head(200, "content-length: 200000") + b"x" * 200_000)
-    _, content = await handler.read()
-    assert await content.read() == b"x" * 200_000
 
 
 @pytest.mark.parametrize(

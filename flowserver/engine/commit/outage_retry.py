@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from itertools import chain, repeat
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -31,8 +30,8 @@ async def retry_until_available(attempt: Callable[[], Awaitable[T]], *, gives_up
     With `gives_up`: raises after FAULTS_MAX failures that are not outages. Without it: retries for ever, except that a
     text with NUL raises InvalidArgument.
     """
-    faults = 0
-    for pause in chain(BACKOFF_SECONDS, repeat(BACKOFF_SECONDS[-1])):
+    faults = tries = 0
+    while True:
         try:
             return await attempt()
         except (SQLAlchemyError, LeaseLost) as error:
@@ -42,5 +41,5 @@ async def retry_until_available(attempt: Callable[[], Awaitable[T]], *, gives_up
             if holds_nul(error) and not gives_up:
                 raise InvalidArgument(NUL_IN_TEXT) from None
             log.warning("the database failed and the work is retried: %s", reason_of(error))
-        await asyncio.sleep(pause)
-    raise AssertionError("the pauses never end")
+        await asyncio.sleep(BACKOFF_SECONDS[min(tries, len(BACKOFF_SECONDS) - 1)])
+        tries += 1

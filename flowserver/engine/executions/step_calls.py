@@ -15,7 +15,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter
-from flowserver.engine.functions.endpoint_lookup import EndpointLookup, Lookup
+from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.invokers.calls import Invocation, Invoker, Replied
 from flowserver.invokers.hooks import Hooks
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
@@ -92,7 +92,9 @@ class StepCalls:
     async def _invoke(
         self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
     ) -> TaskResult:
-        endpoint = await self._endpoint(service, qualifier, function)
+        endpoint = self._endpoints.cached(service, qualifier, function)
+        if endpoint is None:
+            endpoint = await retry_until_available(lambda: self._endpoints.find(service, qualifier, function))
         if isinstance(endpoint, Failure):
             return TaskResult(endpoint)
         request_id = call_request_id(command.idempotency_key, command.attempt)
@@ -119,12 +121,6 @@ class StepCalls:
         if isinstance(reply, Replied):
             return TaskResult(Success(reply.output), reply.request_id)
         return TaskResult(Failure(reply.error, reply.cause), reply.request_id or request_id)
-
-    async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
-        known = self._endpoints.cached(service, qualifier, function)
-        if known is not None:
-            return known
-        return await retry_until_available(lambda: self._endpoints.find(service, qualifier, function))
 
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> TaskResult:
         """Call another product's API: the function that the operator has registered in its place."""
