@@ -4,9 +4,9 @@ A change that this process makes or hears of is visible at once: `forget` begins
 before it goes to the old one.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from flowserver.concurrency.single_flight import SingleFlight
@@ -32,14 +32,14 @@ class ExpiringCache(Generic[K, V]):
         A value that is equal to the one before is the same object.
         """
         known = self._known.get(key)
-        if known is not None and asyncio.get_running_loop().time() < known[1]:
+        if known is not None and monotonic() < known[1]:
             return known[0]
         return await self._reads.run(key, partial(self._fill, key, self._known))
 
     def cached(self, key: K) -> V | None:
         """What `find` would return without a read; None if it would read."""
         known = self._known.get(key)
-        return None if known is None or asyncio.get_running_loop().time() >= known[1] else known[0]
+        return None if known is None or monotonic() >= known[1] else known[0]
 
     def forget(self) -> None:
         """Some value has changed."""
@@ -53,5 +53,5 @@ class ExpiringCache(Generic[K, V]):
             value = before[0]
         elif len(into) >= self._keys_max:
             into.clear()
-        into[key] = value, asyncio.get_running_loop().time() + self._seconds
+        into[key] = value, monotonic() + self._seconds
         return value
