@@ -5,6 +5,11 @@ page says `application/xhtml+xml` and signs nothing, so only such requests are t
 
 All URLs in the page are relative to its `<base>`, which is relative to the page's own URL. So the console works behind
 a proxy that adds a path prefix, and the server need not know the prefix.
+
+The page names its assets below a digest of all of them, `/console/~4f0c…/main.js`, and they name each other by relative
+URLs. So a browser keeps them for good, and a page that is opened again asks for none. While nodes of two versions run
+beside each other, one may be asked for a digest that it does not have: it then answers with its own file, to be asked
+for again next time.
 """
 
 import gzip
@@ -32,9 +37,11 @@ PAGES: Final = re.compile(
 )
 """Paths of pages. The console itself shows what each is, or that there is no such page."""
 
-ASSETS: Final = re.compile(r"/console/(?=.{1,100}\Z)((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[a-z]+)*)\Z")
-"""Paths of assets. They have no part that begins with a dot, so they lead nowhere but into the folder.
-No file system refuses to look for so short a name."""
+ASSETS: Final = re.compile(
+    r"/console/(?:~([0-9a-f]{16})/)?(?=.{1,100}\Z)((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[a-z]+)*)\Z"
+)
+"""Paths of assets: a digest, or none, and the name. They have no part that begins with a dot, so they lead nowhere but
+into the folder. No file system refuses to look for so short a name."""
 
 TYPES: Final = {
     ".css": b"text/css; charset=utf-8",
@@ -62,8 +69,9 @@ _SAFE: Final[tuple[Header, ...]] = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-cache"),
 )
+LOOK_AGAIN: Final[Header] = (b"cache-control", b"no-cache")
+FOR_GOOD: Final[Header] = (b"cache-control", b"max-age=31536000, immutable")
 
 
 def is_page(scope: Scope) -> bool:
@@ -99,16 +107,25 @@ class Console:
         asset = self._asset_of(scope)
         if asset is None:
             page = await run_aside(partial(self._page, _path(scope)))
-            await _answer(scope, send, page, b"text/html; charset=utf-8", b"accept, accept-encoding")
-        else:
-            await _answer(scope, send, await self._read(asset), TYPES[Path(asset).suffix], b"accept-encoding")
+            await _answer(scope, send, page, b"text/html; charset=utf-8", b"accept, accept-encoding", LOOK_AGAIN)
+            return
+        digest, name = asset
+        file = await self._read(name)
+        is_lasting = digest is not None and await self._is_part_of(digest, name, file)
+        lasting = FOR_GOOD if is_lasting else LOOK_AGAIN
+        await _answer(scope, send, file, TYPES[Path(name).suffix], b"accept-encoding", lasting)
 
-    def _asset_of(self, scope: Scope) -> str | None:
-        """The name of the file that is asked for, if there is one."""
+    def _asset_of(self, scope: Scope) -> tuple[str | None, str] | None:
+        """The digest and the name in the path, if there is such a file."""
         found = ASSETS.match(scope["path"])
-        if found and Path(found[1]).suffix in TYPES and (self._folder / found[1]).is_file():
-            return found[1]
+        if found and Path(found[2]).suffix in TYPES and (self._folder / found[2]).is_file():
+            return found[1], found[2]
         return None
+
+    async def _is_part_of(self, digest: str, name: str, file: "_File") -> bool:
+        if not self._modules.has_digest:  # another node has sent the page
+            await run_aside(self._modules.digest)
+        return self._modules.is_part_of(digest, name, file.version)
 
     async def _read(self, name: str) -> "_File":
         """The file as it is now."""
@@ -124,12 +141,13 @@ class Console:
         beginning = self._modules.beginning_of(path.decode("latin-1"))
         base = b"../" * (path.count(b"/") - 1) or b"./"
         name = next(iter(beginning.names), PAGE)
-        version = (version_of(self._folder / PAGE), beginning.versions)
+        version = (version_of(self._folder / PAGE), beginning.versions, self._modules.digest())
         known = self._known.get((name, base))
         if known is None or known.version != version:
             body = (self._folder / PAGE).read_bytes()
             links = beginning.links(body)
             body = body.replace(BASE, b'<base href="%b">' % base, 1).replace(HEAD_END, links + HEAD_END, 1)
+            body = body.replace(b'="console/', b'="console/~%b/' % self._modules.digest().encode())
             known = self._known[name, base] = _File.of(body, version)
         return known
 
@@ -156,11 +174,11 @@ def _path(scope: Scope) -> bytes:
     return path
 
 
-async def _answer(scope: Scope, send: Send, file: _File, media_type: bytes, vary: bytes) -> None:
+async def _answer(scope: Scope, send: Send, file: _File, media_type: bytes, vary: bytes, lasting: Header) -> None:
     headers: Mapping[bytes, bytes] = dict(scope["headers"])
     is_compressed = _takes_gzip(headers)
     etag = b'"%b%b"' % (file.etag, b"-gzip" if is_compressed else b"")
-    common = [*_SAFE, (b"etag", etag), (b"vary", vary)]
+    common = [*_SAFE, lasting, (b"etag", etag), (b"vary", vary)]
     if etag in headers.get(b"if-none-match", b""):
         await send({"type": "http.response.start", "status": 304, "headers": common})
         await send({"type": "http.response.body", "body": b""})

@@ -4,6 +4,8 @@ So a browser asks for all of them at once. It would find them one level of impor
 trip, and the page's own only when the frame runs.
 """
 
+import hashlib
+import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -43,6 +45,27 @@ class PageModules:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, Beginning] = {}
+        self._digest = ""
+        self._digested: dict[str, Version | None] = {}
+
+    @property
+    def has_digest(self) -> bool:
+        """Whether the digest was made before."""
+        return bool(self._digest)
+
+    def digest(self) -> str:
+        """Names the contents of all files of the console, as they are now: 16 hexadecimal digits."""
+        versions = {name: version_of(self._folder / name) for name in sorted(_files_in(self._folder))}
+        if versions != self._digested:
+            made = hashlib.sha256()
+            for name in versions:
+                made.update(hashlib.sha256((self._folder / name).read_bytes()).digest())
+            self._digest, self._digested = made.hexdigest()[:16], versions
+        return self._digest
+
+    def is_part_of(self, digest: str, name: str, version: object) -> bool:
+        """Whether the last digest that was made is this one, and has the file in this version."""
+        return digest == self._digest and version == self._digested.get(name)
 
     def beginning_of(self, path: str) -> Beginning:
         """What the page at this path, still encoded, begins with; nothing if there is no such page."""
@@ -70,6 +93,15 @@ class PageModules:
                 text = COMMENT.sub("", file.read_text("utf-8")) if name.endswith(".js") else ""
                 waiting += _beside(name, [*IMPORT.findall(text), *SHEET.findall(text)])
         return Beginning(tuple(names), tuple(names.items()))
+
+
+def _files_in(folder: Path, below: str = "") -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files_in(folder / entry.name, f"{below}{entry.name}/")
+            else:
+                yield below + entry.name
 
 
 def version_of(path: Path) -> Version | None:

@@ -49,7 +49,9 @@ def test_the_page_has_one_base_and_one_head() -> None:
 
 
 def links_of(page: httpx.Response) -> list[str]:
-    return re.findall(r'<link rel="(?:modulepreload|preload" as="style)" href="console/([^"]+)">', page.text)
+    return re.findall(
+        r'<link rel="(?:modulepreload|preload" as="style)" href="console/~[0-9a-f]{16}/([^"]+)">', page.text
+    )
 
 
 async def test_a_page_names_all_that_it_begins_with_once(client: httpx.AsyncClient) -> None:
@@ -128,6 +130,8 @@ async def test_only_reads_get_the_page(client: httpx.AsyncClient) -> None:
         "/console/..%2fsettings.py",
         "/console/%2e%2e/settings.js",
         "/console//main.js",
+        "/console/~/main.js",
+        "/console/~0123456789abcdef/",
         f"/console/{'a' * 300}",
     ],
 )
@@ -163,6 +167,40 @@ async def test_an_asset_is_sent_again_only_if_it_has_changed(client: httpx.Async
         again = await client.get("/console/main.js", headers=known)
         assert (again.status_code, again.content) == (304, b"")
         assert again.headers["etag"] == answer.headers["etag"]
+
+
+async def test_a_browser_keeps_the_assets_that_a_page_names(client: httpx.AsyncClient) -> None:
+    page = await client.get("/flows/order", headers=BROWSER)
+    named = re.findall(r'="(console/[^"]+)"', page.text)
+    assert len(named) > 20
+    for path in named:
+        answer = await client.get(f"/{path}")
+        assert answer.headers["cache-control"] == "max-age=31536000, immutable"
+        assert answer.content == (FOLDER / path.split("/", 2)[2]).read_bytes()
+    assert page.headers["cache-control"] == "no-cache"
+
+
+async def test_what_a_page_of_another_version_names_is_kept_for_now_only(tmp_path: Path) -> None:
+    """Two nodes, or a server below which an upgrade replaces files: the newer file is not kept as the older one."""
+    (tmp_path / "index.html").write_text('<base href="./"><script src="console/a.js"></script></head>')
+    (tmp_path / "a.js").write_text("1")
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(Console(is_on=True, folder=tmp_path)), base_url="http://c")
+
+    async def named() -> str:
+        (path,) = re.findall(r'"(console/~[^"]+)"', (await http.get("/", headers=BROWSER)).text)
+        return str(path)
+
+    old = await named()
+    assert (await http.get(f"/{old}")).headers["cache-control"] != "no-cache"
+    (tmp_path / "a.js").write_text("22")
+    between = await http.get(f"/{old}")
+    assert (between.text, between.headers["cache-control"]) == ("22", "no-cache")
+    new = await named()
+    assert new != old
+    assert (await http.get(f"/{new}")).headers["cache-control"] != "no-cache"
+    assert (await http.get(f"/{old}")).headers["cache-control"] == "no-cache"
+    other = httpx.AsyncClient(transport=httpx.ASGITransport(Console(is_on=True, folder=tmp_path)), base_url="http://c")
+    assert (await other.get(f"/{new}")).headers["cache-control"] != "no-cache"
 
 
 async def test_a_file_that_was_replaced_is_served_anew(tmp_path: Path) -> None:
