@@ -4,6 +4,9 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/pr
 
 stylesheet(new URL("./editor.css", import.meta.url));
 
+/** The library takes a tenth of a second to run. Until then the text is there, so paint that first. */
+const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+
 /**
  * @typedef {import("./editor/view.js").Finding} Finding
  * @typedef {import("./editor/view.js").CodeView} CodeView
@@ -30,7 +33,7 @@ export function Editor(props) {
     let isGone = false;
     /** @type {CodeView | undefined} */
     let made;
-    import("./editor/view.js").then(
+    painted().then(() => import("./editor/view.js")).then(
       ({ CodeView }) => {
         const element = host.current;
         if (isGone || !element) return;
