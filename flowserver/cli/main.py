@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "topics": Entry("flowserver.cli.remote.topics:topics", "Look at topics, and publish to them."),
     "context": Entry("flowserver.cli.remote.context_commands:contexts", "Name servers, and choose one."),
     "validate": Entry("flowserver.cli.validate:validate", "Check definitions, without a server."),
+    "test": Entry("flowserver.cli.flow_tests:test", "Run flow tests, in virtual time and without a server."),
     "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),
     "migrate": Entry("flowserver.cli.migrate:migrate", "Bring the database up to date, or create it."),
     "doctor": Entry("flowserver.cli.doctor:doctor", "Check the database, and repair it."),
@@ -223,6 +224,7 @@ def _flowserver(
     Start here:
       flowserver serve                    run the server on http://127.0.0.1:8080
       flowserver validate flow.yaml       check a definition without a server
+      flowserver test flows/              run the tests beside definitions
       flowserver apply flows/             give it the flows of a folder
       flowserver start order --wait       start one, and watch its steps
       flowserver functions serve f.yaml   host Python functions for it to call

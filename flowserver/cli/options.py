@@ -157,3 +157,5 @@ DatabaseUrl = Annotated[str | None, _option("database_url")]
 LenientFlag = Annotated[bool | None, _option("lenient")]
 
 LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]
+
+MissingSourceFlag = Annotated[Literal["null", "fail"] | None, _option("missing_source")]

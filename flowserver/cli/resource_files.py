@@ -7,6 +7,7 @@ from typing import Final
 
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.flowtests.file_names import SUFFIX as FLOW_TEST_SUFFIX
 
 FLOWS_FILE: Final = "flows.yaml"
 FUNCTIONS_FILE: Final = "functions.yaml"
@@ -28,7 +29,7 @@ def files_in(paths: Iterable[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield _well_named(path)
             continue
-        found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and _is_visible(file, path))
+        found = sorted(file for file in path.rglob("*") if _is_described_in(file, path))
         if not found:
             raise CommandFailed(f"{path} holds no definition: files {', '.join(SUFFIXES)}", ExitCode.NOT_FOUND)
         yield from map(_well_named, found)
@@ -49,6 +50,10 @@ def _has_key(file: Path, key: str) -> bool:
         return re.search(rf"""^[{{ ]*["']?{key}["']?\s*:""", file.read_text("utf-8"), re.MULTILINE) is not None
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def _is_described_in(file: Path, folder: Path) -> bool:
+    return file.suffix in SUFFIXES and not file.name.endswith(FLOW_TEST_SUFFIX) and _is_visible(file, folder)
 
 
 def _is_visible(file: Path, folder: Path) -> bool:

@@ -59,9 +59,12 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "unknown-function": "Warning: the function is not registered with the server.",
     "unknown-goto": "A goto does not name a step of its own list.",
     "unknown-parameter": "The target does not take a parameter of serviceParams.",
+    "unknown-resource": "A flow test names a function, flow, queue or topic that no step of the flow uses.",
+    "unknown-step": "A flow test names a step that the flow does not have.",
     "unknown-step-type": "A step's type is not one of those in the language.",
     "unreachable-step": "Warning: no way leads to this step.",
     "unsupported-action": "The action is known but not supported.",
+    "unusable-flow": "The flow of a flow test cannot be read, or has errors.",
     "unused-error-mappings": "Warning: errorMappings have no effect without a catch.",
     "wrong-type": "A value is of the wrong type.",
 }
@@ -217,13 +220,14 @@ def render(diagnostic: Diagnostic, text: str, file_name: str) -> str:
     """
     span = diagnostic.span
     head = f"{file_name}:{span.line}:{span.column}: {diagnostic.severity}[{diagnostic.id}]: {diagnostic.message}"
-    lines = [head, *_excerpt(text, span)]
+    lines = [head, *excerpt(text, span)]
     if diagnostic.hint:
         lines.append(f"  hint: {diagnostic.hint}")
     return "\n".join(lines)
 
 
-def _excerpt(text: str, span: Span) -> list[str]:
+def excerpt(text: str, span: Span) -> list[str]:
+    """The line of the place and a line with carets below its columns."""
     lines = LINE_BREAK.split(text.removeprefix("\ufeff"))
     line = lines[span.line - 1] if span.line <= len(lines) else ""  # a place can be behind the last line break
     start = span.column - 1

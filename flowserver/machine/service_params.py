@@ -50,3 +50,10 @@ def child_input(params: dict[str, Json] | None, step_input: JsonObject) -> str:
     if given is None:
         return dump_json(step_input)
     return given if isinstance(given, str) else dump_json(given)
+
+
+def failure_of_action(failure: Failure, service: str) -> Failure:
+    """The failure of a call of another product's API: the error begins with the product's name, or is the server's."""
+    if failure.error.startswith(("FC.", "FnF.", f"{service}.")):
+        return failure
+    return Failure(f"{service}.{failure.error}", failure.cause)

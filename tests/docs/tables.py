@@ -24,6 +24,7 @@ from flowserver.client import results, server_results
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
+from flowserver.flowtests.fields import KINDS as FLOW_TEST_KINDS
 from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoint_rules import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
@@ -305,5 +306,6 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
         for kind in KINDS
         if kind.title not in ("a pass step", "a succeed step")  # which have no table of their own
     },
+    **{f"attributes of {kind.title}": partial(attributes, kind) for kind in FLOW_TEST_KINDS},
 }
 """Each generated part by the name that its marker gives."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from flowserver.base.limits.calls import CallLimits
 from flowserver.base.limits.executions import ExecutionLimits
+from flowserver.base.limits.flow_tests import FlowTestLimits
 from flowserver.base.limits.flows import FlowLimits
 from flowserver.base.limits.queues import QueueLimits
 from flowserver.base.limits.requests import RequestLimits
@@ -21,7 +22,7 @@ LimitsProfile = Literal["default", "cloud"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(QueueLimits, CallLimits, ExecutionLimits, FlowLimits, RequestLimits):
+class Limits(FlowTestLimits, QueueLimits, CallLimits, ExecutionLimits, FlowLimits, RequestLimits):
     """The limits in force; the field defaults are the `default` profile. The rows of the last base come first."""
 
     @staticmethod

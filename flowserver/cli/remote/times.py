@@ -1,16 +1,12 @@
 """Instants and durations as people write and read them."""
 
-import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
+from flowserver.base.durations import BEGINS_AS_DURATION, duration_seconds
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
-
 
 _ZONE: Final = "zoneinfo:ZoneInfo"
 """Loaded for the times of schedules."""
@@ -18,10 +14,10 @@ _ZONE: Final = "zoneinfo:ZoneInfo"
 
 def seconds_of(text: str, option: str) -> float:
     """Seconds of `90s`, `10m`, `1h30m`, `1d`; raises CommandFailed, which names the option."""
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    seconds = duration_seconds(text)
+    if seconds is None:
         raise CommandFailed(f"{option} takes a duration such as 90s, 10m, 1h30m or 1d, not {text!r}", ExitCode.USAGE)
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return seconds
 
 
 def instant_of(text: str, option: str, now: datetime, zone: tzinfo | None = None) -> str:
@@ -29,7 +25,7 @@ def instant_of(text: str, option: str, now: datetime, zone: tzinfo | None = None
 
     Where it names no offset, it is of the zone; without one, local.
     """
-    if _DURATION.match(text):
+    if BEGINS_AS_DURATION.match(text):
         return _rfc3339(now - timedelta(seconds=seconds_of(text, option)))
     if text == "today":
         return _rfc3339(now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0))

@@ -22,7 +22,7 @@ from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, 
 from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID, QUALIFIER
 from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
-from flowserver.machine.service_params import child_input
+from flowserver.machine.service_params import child_input, failure_of_action
 from flowserver.store.executions.new_executions import NewExecution
 
 log = logging.getLogger(__name__)
@@ -124,11 +124,8 @@ class StepCalls:
 
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> TaskResult:
         """Call another product's API: the function that the operator has registered in its place."""
-        outcome = await self._invoke(caller, command, service, "", api, command.params or {})
-        result, request_id = outcome
-        if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
-            return outcome
-        return TaskResult(Failure(f"{service}.{result.error}", result.cause), request_id)
+        result, request_id = await self._invoke(caller, command, service, "", api, command.params or {})
+        return TaskResult(failure_of_action(result, service) if isinstance(result, Failure) else result, request_id)
 
     async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""

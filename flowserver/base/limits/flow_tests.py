@@ -1,0 +1,29 @@
+"""Limits of flow tests, which run without a server."""
+
+from dataclasses import dataclass
+
+from flowserver.base.limits.limit import limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowTestLimits:
+    """Rows of `Limits`."""
+
+    flow_test_bytes_max: int = limit(
+        1_048_576, unit="bytes", reason="size of one flow test file", error="a mistake in the file"
+    )
+    flow_tests_max: int = limit(
+        1_000, unit="tests", reason="tests of one flow test file", error="a mistake in the file"
+    )
+    flow_test_events_max: int = limit(
+        50_000,
+        unit="events",
+        reason="events of one test, those of its sub-flows included: an endless loop ends within seconds",
+        error="the test fails",
+    )
+    flow_test_turns_max: int = limit(
+        20_000,
+        unit="turns",
+        reason="turns of one test, those of its sub-flows included: answers, reports and timers",
+        error="the test fails",
+    )

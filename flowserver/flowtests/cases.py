@@ -1,0 +1,156 @@
+"""What a flow test file says, checked: mocks, cases and what they expect. Plain data with places."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from flowserver.base.json_values import JsonObject
+from flowserver.language.graph import Flow, Span
+from flowserver.language.nodes import ListNode, MapNode, ScalarNode
+from flowserver.machine.messages import Result
+
+STARTED_MS: Final = 1_767_225_600_000
+"""When a case begins unless it says otherwise: 2026-01-01T00:00:00Z."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a file; `text` is the whole file's."""
+
+    file: str
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A definition and the file that it is from."""
+
+    file: Path
+    text: str
+    flow: Flow
+
+    def place(self, span: Span) -> Place:
+        """A place in it."""
+        return Place(str(self.file), self.text, span)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One entry of a mock's list."""
+
+    span: Span
+    result: Result | None
+    """None: what the service itself would answer."""
+    after_ms: int = 0
+    times: int | None = 1
+    """How many calls get it; None: all that follow."""
+    is_never: bool = False
+    """The call gets no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mock:
+    """What answers the calls of a step or resource; `real` is the definition that a sub-flow runs instead."""
+
+    key: str
+    span: Span
+    replies: tuple[Reply, ...] = ()
+    real: Source | None = None
+
+
+Table = Mapping[str, Mock]
+
+
+@dataclass(frozen=True, slots=True)
+class Mocks:
+    """The mocks of a file or of one of its cases, by kind and key."""
+
+    steps: Table = field(default_factory=dict)
+    callbacks: Table = field(default_factory=dict)
+    functions: Table = field(default_factory=dict)
+    flows: Table = field(default_factory=dict)
+    queues: Table = field(default_factory=dict)
+    topics: Table = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCalls:
+    """Of one step or resource how many calls there are, and with which inputs."""
+
+    key: str
+    span: Span
+    count: int | None = None
+    inputs: ListNode | None = None
+    is_exact: bool = True
+    """Whether the inputs have no other members than those given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One comparison of a duration: `< 3d`."""
+
+    operator: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a case expects; what it leaves out is not checked, except that without an error the flow succeeds."""
+
+    span: Span
+    status: ScalarNode | None = None
+    output: MapNode | None = None
+    output_includes: MapNode | None = None
+    error: ScalarNode | None = None
+    cause: ScalarNode | None = None
+    cause_includes: ScalarNode | None = None
+    path: ListNode | None = None
+    path_includes: ListNode | None = None
+    never: ListNode | None = None
+    calls: tuple[ExpectedCalls, ...] = ()
+    took: tuple[Bound, ...] = ()
+    took_span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test."""
+
+    name: str
+    span: Span
+    input: JsonObject
+    started_ms: int
+    execution_name: str
+    mocks: Mocks
+    expect: Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class TestFile:
+    """A file of cases for one flow."""
+
+    __test__ = False  # not a test of pytest's
+
+    file: Path
+    text: str
+    source: Source
+    flow_name: str
+    mocks: Mocks
+    cases: tuple[Case, ...]
+
+    def place(self, span: Span) -> Place:
+        """A place in the file."""
+        return Place(str(self.file), self.text, span)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Its flow and the sub-flows that run, each file once."""
+        found = {self.source.file: self.source}
+        for mocks in (self.mocks, *(case.mocks for case in self.cases)):
+            for table in (mocks.flows, mocks.steps):
+                for mock in table.values():
+                    if mock.real is not None:
+                        found.setdefault(mock.real.file, mock.real)
+        return tuple(found.values())

@@ -1,0 +1,109 @@
+"""The table of attributes of flow test files. The reference page is made from it."""
+
+from types import MappingProxyType
+from typing import Final
+
+from flowserver.language.fields import Field, ObjectKind, Shape
+
+
+def _kind(title: str, *fields: Field) -> ObjectKind:
+    return ObjectKind(title, MappingProxyType({field.name: field for field in fields}))
+
+
+_MOCKS: Final = (
+    Field("functions", (Shape.MAP,), "Replies by the end of a function's resource, or an action's name."),
+    Field("flows", (Shape.MAP,), "Replies by the name of a sub-flow, or `real` with the file of its definition."),
+    Field("queues", (Shape.MAP,), "Replies by the name of a queue that steps send to."),
+    Field("topics", (Shape.MAP,), "Replies by the name of a topic that steps publish to."),
+    Field("steps", (Shape.MAP,), "Replies by the name or the path of a step, for any kind of call."),
+    Field("callbacks", (Shape.MAP,), "Reports by the name or the path of a `waitForCallback` step."),
+)
+
+_STARTED_AT: Final = Field(
+    "startedAt", (Shape.TEXT,), "RFC 3339 instant at which executions begin.", default="2026-01-01T00:00:00Z"
+)
+
+FILE: Final = _kind(
+    "a flow test file",
+    Field("flow", (Shape.TEXT,), "File of the definition, from this file's folder.", required=True),
+    Field(
+        "name",
+        (Shape.TEXT,),
+        "Name of the flow, as `$context.flow.name` gives it.",
+        default="the file's, without its ending",
+    ),
+    Field("input", (Shape.MAP,), "Input of tests without one.", default="an empty object"),
+    _STARTED_AT,
+    *_MOCKS,
+    Field("tests", (Shape.LIST,), "The tests.", required=True),
+)
+
+TEST: Final = _kind(
+    "a test",
+    Field("name", (Shape.TEXT,), "What it shows; unique in the file.", required=True),
+    Field("input", (Shape.MAP,), "Input of the execution.", default="the file's"),
+    Field(
+        "executionName",
+        (Shape.TEXT,),
+        "Name of the execution, as `$context.execution.name` gives it.",
+        default="`test`",
+    ),
+    _STARTED_AT,
+    *_MOCKS,
+    Field("expect", (Shape.MAP,), "What has to be the result.", default="the execution succeeds"),
+)
+
+_TIMING: Final = (
+    Field("after", (Shape.TEXT,), "Time until the answer comes: `250ms`, `3s`, `1h30m`, `2d`.", default="at once"),
+    Field("times", (Shape.WHOLE,), "How many calls get this answer.", default="1"),
+    Field("always", (Shape.BOOLEAN,), "All further calls get this answer.", default="false"),
+    Field("never", (Shape.BOOLEAN,), "No answer comes; time-outs end the wait.", default="false"),
+)
+
+REPLY: Final = _kind(
+    "a reply",
+    Field("return", (Shape.ANY,), "What the call returns.", default="an empty object, or what the service answers"),
+    Field("error", (Shape.TEXT,), "The error that the call fails with."),
+    Field("cause", (Shape.TEXT,), "The error's text.", default="an empty text"),
+    *_TIMING,
+)
+
+REAL: Final = _kind(
+    "a sub-flow that runs",
+    Field("real", (Shape.TEXT,), "File of its definition, from this file's folder.", required=True),
+)
+
+REPORT: Final = _kind(
+    "a report",
+    Field("succeed", (Shape.MAP,), "The output that the task succeeds with."),
+    Field("fail", (Shape.TEXT,), "The error that the task fails with."),
+    Field("cause", (Shape.TEXT,), "The error's text.", default="an empty text"),
+    *_TIMING,
+)
+
+EXPECT: Final = _kind(
+    "an expectation",
+    Field(
+        "status", (Shape.TEXT,), "`Succeeded`, `Failed` or `TimedOut`.", default="`Succeeded`, unless `error` is given"
+    ),
+    Field("output", (Shape.MAP,), "The output, with no other members."),
+    Field("outputIncludes", (Shape.MAP,), "Members that the output has, at any depth; it may have others."),
+    Field("error", (Shape.TEXT,), "The name of the error that the execution ends with."),
+    Field("cause", (Shape.TEXT,), "The error's text."),
+    Field("causeIncludes", (Shape.TEXT,), "A part of the error's text."),
+    Field("path", (Shape.LIST,), "Paths of all steps in the order in which they are entered."),
+    Field("pathIncludes", (Shape.LIST,), "Paths of steps that are entered in this order, with others between them."),
+    Field("never", (Shape.LIST,), "Steps that are not entered."),
+    Field("calls", (Shape.MAP,), "By step or resource the number of calls, the list of their inputs, or both."),
+    Field("took", (Shape.TEXT, Shape.LIST), "Bounds of the virtual time: `< 3d`, or `[> 1h, < 3d]`."),
+)
+
+CALLS: Final = _kind(
+    "expected calls",
+    Field("count", (Shape.WHOLE,), "How many calls are made, with those of retries."),
+    Field("inputs", (Shape.LIST,), "The input of each call, with no other members."),
+    Field("inputsInclude", (Shape.LIST,), "Members that the input of each call has; it may have others."),
+)
+
+KINDS: Final = (FILE, TEST, REPLY, REAL, REPORT, EXPECT, CALLS)
+"""Every kind, in the order of the reference page."""

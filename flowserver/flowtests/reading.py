@@ -1,0 +1,154 @@
+"""The text of a flow test file to its cases, or diagnostics with places: the entry of the package."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from flowserver.base.clock import parse_instant
+from flowserver.base.json_values import JsonObject
+from flowserver.base.limits import Limits
+from flowserver.flowtests.cases import STARTED_MS, Case, Expectation, Source, TestFile
+from flowserver.flowtests.expectation_reading import read_expectation
+from flowserver.flowtests.fields import FILE, TEST
+from flowserver.flowtests.known_names import KnownNames
+from flowserver.flowtests.mock_reading import MockReader
+from flowserver.language.attributes import AttributeReader, Attributes
+from flowserver.language.check_cost import Work
+from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected, Report, shown
+from flowserver.language.graph import Span
+from flowserver.language.nodes import ListNode, MapNode, ScalarNode, to_json
+from flowserver.language.source import read_source
+
+OpenSource = Callable[[Path], Source]
+"""Reads and parses a definition; raises OSError, UnicodeDecodeError or DefinitionRejected."""
+
+_START = Span(1, 1, 1, 2)
+NAME_CHARACTERS_MAX = 200
+
+
+def read_test_file(file: Path, text: str, limits: Limits, open_source: OpenSource) -> TestFile:
+    """Read and check the text of a file; raises DefinitionRejected, which has all mistakes with their places."""
+    report = Report()
+    found: TestFile | None = None
+    with contextlib.suppress(CheckingStopped):
+        found = _Reader(file, text, limits, open_source, report).read()
+    if found is None or report.has_errors:
+        raise DefinitionRejected(report.diagnostics())
+    return found
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, file: Path, text: str, limits: Limits, open_source: OpenSource, report: Report) -> None:
+        self._file = file
+        self._text = text
+        self._report = report
+        self._limits = limits
+        self._work = Work()
+        self._reader = AttributeReader(report, limits, self._work)
+        self._open_source = open_source
+
+    def read(self) -> TestFile | None:
+        limit = self._limits.flow_test_bytes_max
+        if (size := len(self._text.encode("utf-8", "surrogatepass"))) > limit:
+            self._report.error("definition-too-large", _START, f"a file has at most {limit} bytes, this one has {size}")
+            return None
+        limits = replace(self._limits, definition_bytes_max=limit, definition_characters_max=4 * limit)
+        root = read_source(self._text, limits, self._report, self._work, frozenset())
+        attributes = self._reader.read(root, FILE)
+        source = None if attributes is None else self._source(attributes, "flow")
+        if attributes is None or source is None:
+            return None
+        return self._read_cases(attributes, source)
+
+    def _read_cases(self, attributes: Attributes, source: Source) -> TestFile | None:
+        mocks = MockReader(self._reader, self._source)
+        shared = mocks.read(attributes)
+        given = self._input(attributes) or {}
+        started_ms = self._instant(attributes) or STARTED_MS
+        name = self._reader.text(attributes, "name")
+        cases: list[Case] = []
+        names: dict[str, Span] = {}
+        tests = attributes.get("tests", ListNode)
+        if tests is not None and not tests.items:
+            self._report.error("empty-list", tests.span, "`tests` needs at least one test")
+        if tests is not None and len(tests.items) > self._limits.flow_tests_max:
+            self._report.error("bad-value", tests.span, f"a file has at most {self._limits.flow_tests_max} tests")
+            return None
+        for each in self._reader.entries(attributes, "tests", TEST):
+            case = self._case(each, mocks, given, started_ms, names)
+            if case is not None:
+                cases.append(case)
+        file = TestFile(self._file, self._text, source, name or source.file.stem, shared, tuple(cases))
+        KnownNames(file, self._report, self._work).check()
+        return file
+
+    def _case(
+        self, test: Attributes, mocks: MockReader, given: JsonObject, started_ms: int, names: dict[str, Span]
+    ) -> Case | None:
+        name = self._reader.text(test, "name", characters_max=NAME_CHARACTERS_MAX)
+        own = mocks.read(test)
+        expect = self._expectation(test)
+        execution_name = self._reader.text(test, "executionName", characters_max=128)
+        input_given = self._input(test)
+        instant = self._instant(test)
+        node = test.any("name")
+        if name is None or node is None:
+            return None
+        if name in names:
+            message = f"the test {shown(name)} is in line {names[name].line} already"
+            self._report.error("duplicate-name", node.span, message)
+            return None
+        names[name] = node.span
+        return Case(
+            name=name,
+            span=node.span,
+            input=given if input_given is None else input_given,
+            started_ms=started_ms if instant is None else instant,
+            execution_name=execution_name or "test",
+            mocks=own,
+            expect=expect,
+        )
+
+    def _expectation(self, test: Attributes) -> Expectation:
+        node = test.get("expect", MapNode)
+        return Expectation(test.head) if node is None else read_expectation(self._reader, node)
+
+    def _input(self, attributes: Attributes) -> JsonObject | None:
+        node = attributes.get("input", MapNode)
+        if node is None:
+            return None
+        found = to_json(node)
+        assert isinstance(found, dict)
+        return found
+
+    def _instant(self, attributes: Attributes) -> int | None:
+        node = attributes.get("startedAt", ScalarNode)
+        if node is None:
+            return None
+        try:
+            return parse_instant(node.text)
+        except ValueError:
+            hint = "write an RFC 3339 instant, such as 2026-01-02T03:04:05Z"
+            self._report.error("bad-value", node.span, f"{shown(node.text)} is no instant", hint)
+            return None
+
+    def _source(self, attributes: Attributes, name: str) -> Source | None:
+        """The definition whose file the attribute names; None if it is reported."""
+        node = attributes.get(name, ScalarNode)
+        if node is None:
+            return None
+        file = self._file.parent / node.text
+        try:
+            return self._open_source(file)
+        except OSError as error:
+            reason = f"{shown(node.text)}: {error.strerror}"
+        except UnicodeDecodeError:
+            reason = f"{shown(node.text)} is not UTF-8 text"
+        except DefinitionRejected as error:
+            reason = f"{shown(node.text)} has errors: {error.message}"
+        hint = "the name is relative to the folder of this file"
+        self._report.error("unusable-flow", node.span, reason, hint)
+        return None

@@ -1,0 +1,224 @@
+"""Runs one case in virtual time over the machine: the clock jumps from each instant at which something is due to the
+next, so a wait of 30 days costs as much as a pass step.
+
+What happens at one instant happens in the order in which it was ordered, answers before timers. Sub-flows that run
+share the clock. Nothing here reads a clock, a file or a socket.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from flowserver.base.json_values import JsonObject
+from flowserver.base.limits import Limits
+from flowserver.flowtests.calls import MockedCalls, Ordered
+from flowserver.flowtests.cases import Case, Source, TestFile
+from flowserver.flowtests.findings import CaseStopped, Finding
+from flowserver.language.graph import Target
+from flowserver.machine.advance import advance
+from flowserver.machine.commands import Command, InvokeTask, ReportCallback
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.mappings import Environment, MissingSource
+from flowserver.machine.messages import (
+    Continue,
+    DeadlineReached,
+    Message,
+    Result,
+    Start,
+    TaskReplied,
+    TaskReported,
+    TimerFired,
+)
+from flowserver.machine.state import Execution, WaitKind
+from flowserver.machine.step_paths import path_of
+from flowserver.machine.step_summary_fold import StepSummaries
+from flowserver.machine.turn import Turn
+
+LAST_STEPS: Final = 5
+"""Steps that the failure of a run without an end shows."""
+
+Observer = Callable[["Running", Event, str], None]
+"""Sees each event of a run, with the path of its step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that a step has made."""
+
+    path: str
+    step_name: str
+    target: Target
+    input: JsonObject
+
+
+@dataclass(eq=False)
+class Running:
+    """One execution of a run: that of the case, or of a sub-flow."""
+
+    source: Source
+    execution: Execution
+    paths: StepSummaries = field(default_factory=StepSummaries)
+
+
+@dataclass(eq=False)
+class Record:
+    """What a run has done; `entered` are the steps of the case's own flow."""
+
+    execution: Execution
+    entered: list[str] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    events: int = 0
+    turns: int = 0
+
+    @property
+    def took_ms(self) -> int:
+        """Virtual time from the start to the end."""
+        stopped_at = self.execution.stopped_at
+        return 0 if stopped_at is None else stopped_at - self.execution.started_at
+
+
+class VirtualRun:
+    """One run of a case."""
+
+    def __init__(
+        self,
+        file: TestFile,
+        case: Case,
+        limits: Limits,
+        missing_source: MissingSource,
+        observe: Observer | None = None,
+    ) -> None:
+        self._file = file
+        self._case = case
+        self._limits = limits
+        self._missing_source = missing_source
+        self._observe = observe
+        self._now_ms = case.started_ms
+        self._numbers = count()
+        self._due: list[tuple[int, int, int, Running, Message]] = []
+        self._by_id: dict[str, Running] = {}
+        self._calls = MockedCalls(file, case)
+        self._root = self._open(file.source, file.flow_name, case.execution_name, case.input, None)
+        self.record = Record(self._root.execution)
+
+    @property
+    def mocks(self) -> MockedCalls:
+        """Its mocks, with what of them was used."""
+        return self._calls
+
+    def run(self) -> Record:
+        """Run to the end of the execution and of its sub-flows; raises CaseStopped if the mocks do not let it."""
+        self._start(self._root)
+        while self._due:
+            due_ms, _, _, running, message = heapq.heappop(self._due)
+            if _is_awaited(running.execution, message, due_ms):
+                self._now_ms = max(self._now_ms, due_ms)
+                self._tell(running, message)
+        return self.record
+
+    def _open(
+        self, source: Source, flow_name: str, name: str, given: JsonObject, callback_token: str | None
+    ) -> Running:
+        execution_id = f"execution-{len(self._by_id) + 1}"
+        execution = Execution(execution_id, flow_name, name, given, 0, 0, callback_token=callback_token)
+        running = self._by_id[execution_id] = Running(source, execution)
+        return running
+
+    def _start(self, running: Running) -> None:
+        self._tell(running, Start())
+        self._later(running, running.execution.deadline_at, DeadlineReached())
+
+    def _tell(self, running: Running, message: Message) -> None:
+        turn = self._advance(running, message)
+        while turn.more:
+            turn = self._advance(running, Continue())
+
+    def _advance(self, running: Running, message: Message) -> Turn:
+        environment = Environment(self._now_ms, self._limits, self._missing_source, _token_for)
+        turn = advance(running.source.flow, running.execution, message, environment)
+        self._note(running, turn)
+        for command in turn.commands:
+            self._carry_out(running, command)
+        scopes = running.execution.scopes
+        for scope_id in turn.touched:
+            wake_at = scopes[scope_id].wake_at
+            if wake_at is not None:
+                self._later(running, wake_at, TimerFired(scope_id, scopes[scope_id].wait_id))
+        return turn
+
+    def _note(self, running: Running, turn: Turn) -> None:
+        record, limits = self.record, self._limits
+        for event in turn.events:
+            path = running.paths.add(event).path
+            if running is self._root and event.type is EventType.STEP_ENTERED:
+                record.entered.append(path)
+            if self._observe is not None:
+                self._observe(running, event, path)
+        record.turns += 1
+        record.events += len(turn.events)
+        if record.events > limits.flow_test_events_max or record.turns > limits.flow_test_turns_max:
+            raise CaseStopped(self._without_end(record.events > limits.flow_test_events_max))
+
+    def _without_end(self, has_many_events: bool) -> Finding:
+        limits = self._limits
+        passed = f"{limits.flow_test_events_max} events" if has_many_events else f"{limits.flow_test_turns_max} turns"
+        last = ", ".join(self.record.entered[-LAST_STEPS:])
+        return Finding(
+            f"the execution does not end: it has made more than {passed}",
+            self._file.place(self._case.span),
+            hint=f"the last steps that it entered are {last}; does a loop lack an exit?",
+        )
+
+    def _carry_out(self, running: Running, command: Command) -> None:
+        match command:
+            case InvokeTask(scope_id=scope_id, wait_id=wait_id):
+                scope = running.execution.scopes.get(scope_id)
+                if scope is not None and scope.wait_id == wait_id and scope.wait is WaitKind.TASK:
+                    self._call(running, command, path_of(running.source.flow, running.execution, scope))
+            case ReportCallback(token, result):
+                self._report(token, 0, result)
+            case _:
+                pass  # what is dropped or stopped here is a message that will find its wait over
+
+    def _call(self, running: Running, command: InvokeTask, path: str) -> None:
+        ordered = Ordered(running.source, command, path)
+        self.record.calls.append(Call(path, command.step_name, command.target, ordered.input))
+        answer = self._calls.answer(ordered)
+        if answer.reply is not None:
+            message = TaskReplied(command.scope_id, command.wait_id, answer.reply)
+            self._later(running, self._now_ms + answer.reply_after_ms, message)
+        if answer.report is not None and command.token is not None:
+            self._report(command.token, answer.report_after_ms, answer.report)
+        if answer.child is not None:
+            child = answer.child
+            name = child.name or f"{running.execution.name}-{len(self._by_id)}"
+            self._start(self._open(child.source, child.flow_name, name, child.input, child.callback_token))
+
+    def _report(self, token: str, after_ms: int, result: Result) -> None:
+        execution_id, scope_id, entered_event_id, wait_id = token.split("/")
+        wait = int(wait_id) if wait_id else None
+        message = TaskReported(int(scope_id), int(entered_event_id), wait, result)
+        self._later(self._by_id[execution_id], self._now_ms + after_ms, message)
+
+    def _later(self, running: Running, due_ms: int, message: Message) -> None:
+        order = isinstance(message, (TimerFired, DeadlineReached))
+        heapq.heappush(self._due, (due_ms, order, next(self._numbers), running, message))
+
+
+def _token_for(execution_id: str, scope_id: int, entered_event_id: int, wait_id: int | None) -> str:
+    return f"{execution_id}/{scope_id}/{entered_event_id}/{'' if wait_id is None else wait_id}"
+
+
+def _is_awaited(execution: Execution, message: Message, due_ms: int) -> bool:
+    """Whether the message can have an effect, so that the clock has to go to its instant."""
+    if not execution.is_running:
+        return False
+    if isinstance(message, TimerFired):
+        scope = execution.scopes.get(message.scope_id)
+        return scope is not None and scope.wait_id == message.wait_id and scope.wake_at == due_ms
+    if isinstance(message, TaskReplied):
+        scope = execution.scopes.get(message.scope_id)
+        return scope is not None and scope.wait_id == message.wait_id
+    return True

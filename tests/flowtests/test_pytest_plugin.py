@@ -1,0 +1,34 @@
+"""pytest collects the same files, in a process of its own as a user starts it."""
+
+import os
+import subprocess
+import sys
+
+from tests.tidy.source_files import ROOT
+
+FLOW = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: Stop, error: Broken}\n"
+TESTS = """flow: flow.yaml
+steps: {Stop: {return: {}}}
+tests:
+  - {name: good, expect: {error: Broken}}
+  - {name: bad, callbacks: {Stop: {never: true}}, expect: {error: Other}}
+"""
+
+
+def test_tests_are_items(tmp_path):
+    (tmp_path / "flow.yaml").write_text(FLOW)
+    (tmp_path / "flow.flowtest.yaml").write_text(TESTS)
+    (tmp_path / "broken.flowtest.yaml").write_text("flow: flow.yaml\ntests: [{nmae: a}]\n")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "flowserver.flowtests.pytest_plugin"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--continue-on-collection-errors", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "1 failed, 1 passed, 1 warning, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "flow.flowtest.yaml:5:67: failed: expected the error Other, got Failed with Broken" in done.stdout
+    assert "broken.flowtest.yaml:2:10: error[unknown-attribute]: `nmae` is not an attribute of a test" in done.stdout
+    assert "Traceback" not in done.stdout
