@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 
 from aiohttp.abc import AbstractResolver
@@ -19,8 +20,9 @@ class WireServer:
         self.open_connections: set[asyncio.StreamWriter] = set()
         self.disconnected = asyncio.Event()
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    async def start(self, tls: ssl.SSLContext | None = None) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls)
+        self._scheme = "http" if tls is None else "https"
         self.port = self._server.sockets[0].getsockname()[1]
 
     def stop_listening(self) -> None:
@@ -34,7 +36,7 @@ class WireServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/function"
+        return f"{self._scheme}://127.0.0.1:{self.port}/function"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
