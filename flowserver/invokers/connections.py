@@ -24,6 +24,7 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
+from flowserver.base.limits import Limits
 from flowserver.invokers.calls import Endpoint
 from flowserver.invokers.forbidden_addresses import open_socket
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
@@ -88,14 +89,12 @@ def _route(endpoint: Endpoint) -> Route:
 class ConnectionPool:
     """The connections to functions, idle ones kept for the next call. Calls bound their number, not this pool."""
 
-    def __init__(
-        self, resolver: AbstractResolver, interim_replies_max: int, idle_seconds: float = IDLE_SECONDS
-    ) -> None:
+    def __init__(self, resolver: AbstractResolver, limits: Limits, idle_seconds: float = IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._loop = asyncio.get_running_loop()
         self._connector = TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
         # The connector has no parameter for the protocol of its connections.
-        self._connector._factory = cast(Any, partial(HttpConnection, self._loop, interim_replies_max))
+        self._connector._factory = cast(Any, partial(HttpConnection, self._loop, limits))
         self._idle: dict[ConnectionKey, deque[tuple[HttpConnection, float]]] = {}
         self._closing: asyncio.TimerHandle | None = None
 

@@ -52,8 +52,9 @@ class ErrorName(StrEnum):
         "FC.Unknown",
         None,
         "The outcome is unknown: the reply is marked as an error but has no errorType (crash, time-out inside the "
-        "function, out of memory, plain text), the connection broke before the whole reply had come, more interim "
-        "replies (1xx) came than the limit interim_replies_max, or the function's own time-out passed.",
+        "function, out of memory, plain text), the connection broke before the whole reply had come, the reply was no "
+        "valid HTTP, its head exceeded function_response_head_bytes_max, more interim replies (1xx) came than "
+        "interim_replies_max, or the function's own time-out passed.",
     )
     INVALID_LOCAL = (
         "FnF.InvalidLocal",

@@ -79,7 +79,7 @@ class HttpInvoker:
         self._rest = rest
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
-        self._pool = ConnectionPool(self._resolver, limits.interim_replies_max, idle_seconds)
+        self._pool = ConnectionPool(self._resolver, limits, idle_seconds)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:

@@ -13,6 +13,7 @@ from typing import cast
 
 from aiohttp.connector import Connection
 
+from flowserver.base.limits import Limits
 from flowserver.invokers.calls import Reply
 from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyReader
 
@@ -29,9 +30,9 @@ class DeadlinePassed(Exception):
 class HttpConnection(asyncio.Protocol):
     """One connection to a function's host, for one call after the other."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, interim_replies_max: int) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, limits: Limits) -> None:
         self._loop = loop
-        self._reader = ReplyReader(interim_replies_max)
+        self._reader = ReplyReader(limits)
         self._reply: asyncio.Future[Reply] | None = None
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None

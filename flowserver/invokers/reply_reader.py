@@ -13,16 +13,14 @@ from typing import Final
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 from multidict import CIMultiDict
 
+from flowserver.base.limits import Limits
 from flowserver.invokers.calls import Reply
 
-HEAD_BYTES_MAX: Final = 65_536
-"""The most bytes of header fields, trailers and interim replies of one call, with FIELD_BYTES more for each field."""
-
 FIELD_BYTES: Final = 32
-"""What a field costs besides its name and value, as HTTP/2 counts it."""
+"""What a field costs of `function_response_head_bytes_max` besides its name and value, as HTTP/2 counts it."""
 
 FRAMING_FACTOR: Final = 8
-"""Besides HEAD_BYTES_MAX, so many bytes may come for each byte of a body: chunks of one byte have 5 around it."""
+"""Besides that limit, so many bytes may come for each byte of a body: chunks of one byte have 5 around it."""
 
 
 class NoReply(Exception):
@@ -34,7 +32,7 @@ class ConnectionEnded(NoReply):
 
 
 class InvalidReply(NoReply):
-    """What came is not HTTP, or exceeds a bound of this module."""
+    """What came is not HTTP, or exceeds `function_response_head_bytes_max`."""
 
 
 class ReplyTooLarge(Exception):
@@ -48,10 +46,11 @@ class TooManyInterimReplies(Exception):
 class ReplyReader:
     """Reads one reply after each `expect`. After an exception the connection must be closed."""
 
-    def __init__(self, interim_replies_max: int) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.can_go_on = True
         """Whether another reply may follow on the connection."""
-        self._interim_replies_max = interim_replies_max
+        self._head_bytes_max = limits.function_response_head_bytes_max
+        self._interim_replies_max = limits.interim_replies_max
         self._parser = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
         self._fields: list[tuple[str, str]] = []
@@ -85,7 +84,7 @@ class ReplyReader:
             if self._reply is None:  # otherwise the error is in what follows the reply
                 raise _cause_of(error) from None
         if self._reply is None:
-            if self._received > HEAD_BYTES_MAX + (1 + FRAMING_FACTOR) * self._body_bytes:
+            if self._received > self._head_bytes_max + (1 + FRAMING_FACTOR) * self._body_bytes:
                 raise InvalidReply
             return None
         reply, self._reply = self._reply, None
@@ -110,7 +109,7 @@ class ReplyReader:
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of a head, or of the trailers, which are not kept."""
         self._head_bytes += len(name) + len(value) + FIELD_BYTES
-        if self._head_bytes > HEAD_BYTES_MAX:
+        if self._head_bytes > self._head_bytes_max:
             raise InvalidReply
         if self._headers is None:
             self._fields.append((name.decode("ascii"), value.rstrip(b" \t").decode("utf-8", "surrogateescape")))

@@ -5,6 +5,7 @@ import gc
 
 import pytest
 
+from flowserver.base.limits import Limits
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
 from flowserver.invokers.reply_reader import ConnectionEnded
 from tests.invokers.wire_server import head
@@ -73,7 +74,7 @@ def clock():
 
 @pytest.fixture
 def connection(clock):
-    return HttpConnection(clock, 10)
+    return HttpConnection(clock, Limits())
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
+from flowserver.base.limits import Limits
 from flowserver.invokers.reply_reader import (
     FIELD_BYTES,
-    HEAD_BYTES_MAX,
     ConnectionEnded,
     InvalidReply,
     ReplyReader,
@@ -12,6 +12,8 @@ from flowserver.invokers.reply_reader import (
     TooManyInterimReplies,
 )
 from tests.invokers.wire_server import head
+
+HEAD_BYTES_MAX = Limits().function_response_head_bytes_max
 
 LENGTH = head(200, "Content-Length: 8", "X-Fc-Request-Id: a \t") + b'{"a": 1}'
 CHUNKS = head(200, "transfer-encoding: chunked") + b'3;x=y\r\n{"a\r\n5 \r\n": 1}\r\n0\r\nx-late: 1\r\n\r\n'
@@ -23,7 +25,7 @@ WHOLE = [LENGTH, CHUNKS, ANNOUNCED, BARE_LINES, EMPTY, UNCHANGED]
 
 
 def reader(bytes_max=1_000, interim_replies_max=10):
-    made = ReplyReader(interim_replies_max)
+    made = ReplyReader(Limits(interim_replies_max=interim_replies_max))
     made.expect(bytes_max)
     return made
 
@@ -75,7 +77,7 @@ def test_nothing_may_follow_a_reply(received, extra):
 
 def test_nothing_may_come_before_a_request():
     with pytest.raises(InvalidReply):
-        ReplyReader(10).feed(LENGTH)
+        ReplyReader(Limits()).feed(LENGTH)
 
 
 @pytest.mark.parametrize(

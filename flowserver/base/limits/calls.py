@@ -42,6 +42,13 @@ class CallLimits:
         reason="a function's answer is held in memory whole; Function Compute's documented payload",
         error="the attempt fails with FnF.InvalidLocal",
     )
+    function_response_head_bytes_max: int = limit(
+        65_536,
+        unit="bytes",
+        reason="header fields and trailers of a function's answer and of the interim replies before it, 32 more for "
+        "each field; they are held in memory",
+        error="the attempt fails with FC.Unknown",
+    )
     interim_replies_max: int = limit(
         100,
         unit="replies",
