@@ -1,16 +1,20 @@
 """The commands `flowserver keys …`: access keys, straight in the database, whether or not a server runs on it."""
 
+import re
 import sys
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Final, Literal
 
 import typer
 
 from flowserver.base.clock import SystemClock, format_instant
+from flowserver.base.names import is_name
 from flowserver.cli.database_opening import open_ready_database
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl
+from flowserver.cli.remote.times import seconds_of
 from flowserver.cli.server_options import formatted
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
@@ -25,10 +29,22 @@ from flowserver.store.access_keys import (
 )
 
 LABEL_CHARACTERS_MAX = 100
+DAYS_MAX = 36_500
+"""A key that is to live longer needs no end."""
+
+_DURATION: Final = re.compile(r"\d+(\.\d+)?[smhdw]")
 
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Label = Annotated[str, typer.Option("--label", help="Who uses the key; `keys list` shows it.")]
+Role = Annotated[
+    Literal["viewer", "starter", "worker", "operator", "deployer", "admin"],
+    typer.Option("--role", help="What its holder may do."),
+]
+FlowPrefix = Annotated[str, typer.Option("--flows", metavar="PREFIX", help="Only flows whose names begin so.")]
+Expires = Annotated[
+    str, typer.Option("--expires", metavar="WHEN", help="After a time such as `90d`, or at an instant; else never.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The access key id.")]
 
@@ -46,20 +62,33 @@ def _keys() -> None:
 
 @keys.command()
 @formatted
-def create(output: str, label: Label = "", database_url: DatabaseUrl = None) -> None:
+def create(
+    output: str,
+    label: Label = "",
+    role: Role = "admin",
+    flows: FlowPrefix = "",
+    expires: Expires = "",
+    database_url: DatabaseUrl = None,
+) -> None:
     """Create an access key and show it once.
 
     SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`. The first key may be
     created before the first start: a SQLite database that does not exist yet is made.
 
+    A key does not change. To replace one, create another and disable the first.
+
     \b
     Examples:
       flowserver keys create --label laptop
+      flowserver keys create --label shop --role starter --flows order- --expires 90d
       flowserver keys create -o json
     """
     if len(label) > LABEL_CHARACTERS_MAX or not label.isprintable():
         raise typer.BadParameter(f"not at most {LABEL_CHARACTERS_MAX} printable characters", param_hint="--label")
-    new = make_access_key(label, SystemClock().now_ms())
+    if flows and not is_name(flows):
+        raise typer.BadParameter("no name of a flow begins so", param_hint="--flows")
+    now_ms = SystemClock().now_ms()
+    new = make_access_key(label, now_ms, role=role, flows=flows, expires_at=_end_of(expires, now_ms))
     with open_ready_database(database_url, or_new=True) as database, database.write() as connection:
         is_first = read_admission(connection) is Admission.OPEN
         insert_access_key(connection, new.key)
@@ -74,7 +103,7 @@ def create(output: str, label: Label = "", database_url: DatabaseUrl = None) -> 
 def list_keys(output: str, database_url: DatabaseUrl = None) -> None:
     """List the access keys.
 
-    Oldest first, and without their secrets.
+    Oldest first, and without their secrets. The last use of a key is recorded once a minute at most.
 
     \b
     Example:
@@ -89,7 +118,7 @@ def list_keys(output: str, database_url: DatabaseUrl = None) -> None:
     elif output != "table":
         show_document(output, rows)
     elif rows:
-        heading = ["ID", "CREATED", "DISABLED", "LABEL"]
+        heading = ["ID", "ROLE", "FLOWS", "CREATED", "EXPIRES", "LAST-USED", "DISABLED", "LABEL"]
         typer.echo(aligned([heading, *([text or "-" for text in row.values()] for row in rows)]))
     elif admission is Admission.LOST:
         typer.echo("There were keys, and all are gone: the server lets no caller in until one is created.", err=True)
@@ -153,7 +182,34 @@ def _show_new(new: NewAccessKey, output: str) -> None:
 def _shown(key: AccessKey) -> dict[str, str | None]:
     return {
         "accessKeyId": key.access_key_id,
+        "role": key.role,
+        "flows": key.flows,
         "createdTime": format_instant(key.created_at),
-        "disabledTime": None if key.disabled_at is None else format_instant(key.disabled_at),
+        "expiresTime": _instant(key.expires_at),
+        "lastUsedTime": _instant(key.last_used_at),
+        "disabledTime": _instant(key.disabled_at),
         "label": key.label,
     }
+
+
+def _instant(at_ms: int | None) -> str | None:
+    return None if at_ms is None else format_instant(at_ms)
+
+
+def _end_of(expires: str, now_ms: int) -> int | None:
+    """When a key expires, in ms; None if never. Raises CommandFailed, BadParameter."""
+    if not expires:
+        return None
+    is_time = _DURATION.match(expires)
+    seconds = seconds_of(expires, "--expires") if is_time else _seconds_until(expires, now_ms)
+    if not 0 < seconds <= DAYS_MAX * 86_400:
+        raise typer.BadParameter(f"not within the next {DAYS_MAX:,} days", param_hint="--expires")
+    return now_ms + int(seconds * 1_000)
+
+
+def _seconds_until(instant: str, now_ms: int) -> float:
+    try:
+        return datetime.fromisoformat(instant).timestamp() - now_ms / 1_000
+    except (ValueError, OverflowError):
+        wanted = f"give a time such as 90d, or an instant such as 2027-01-02T03:04:05Z, not {instant!r}"
+        raise typer.BadParameter(wanted, param_hint="--expires") from None

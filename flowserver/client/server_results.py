@@ -44,6 +44,10 @@ class Permissions(Result, frozen=True):
     open: bool
     may: list[str]
     """Names such as `executions.start`."""
+    role: str = "admin"
+    """The role of the caller's key."""
+    flows: str = ""
+    """What the names of the flows begin with that the caller may see and use."""
 
 
 class Node(Result, frozen=True):
@@ -62,6 +66,11 @@ class AccessKey(Result, frozen=True):
     label: str
     created_time: str
     disabled_time: str | None = None
+    role: str = "admin"
+    flows: str = ""
+    """What the names of the flows begin with that it is for."""
+    expires_time: str | None = None
+    last_used_time: str | None = None
 
 
 class FunctionHealth(Result, frozen=True):

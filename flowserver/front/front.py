@@ -55,8 +55,8 @@ class Front:
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
 
-        async def act(action: str, parameters: Mapping[str, str], request_id: str) -> list[bytes]:
-            pieces: list[bytes] = await link.call(ACT, action, parameters, request_id)
+        async def act(action: str, parameters: Mapping[str, str], request_id: str, flows: str) -> list[bytes]:
+            pieces: list[bytes] = await link.call(ACT, action, parameters, request_id, flows)
             return pieces
 
         self._relay.link = link

@@ -18,7 +18,7 @@ class DistantKeys:
         return Admission(await self._link.call("admission"))
 
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
-        """The enabled key of that id, or of that digest of its token."""
+        """The key of that id, or of that digest of its token, if it is enabled and has not expired."""
         found = await self._link.call("find_key", kind, value)
         return None if found is None else AccessKey(**found)
 
@@ -26,7 +26,16 @@ class DistantKeys:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
         return bool(await self._link.call("use_nonce", access_key_id, nonce, kept_ms))
 
+    async def note_use(self, access_key_id: str) -> None:
+        """Record that a key was used now."""
+        await self._link.call("note_key_use", access_key_id)
+
 
 def handlers_of_keys(keys: Keys) -> Mapping[str, Handler]:
     """The engine's side."""
-    return {"admission": keys.admission, "find_key": keys.find, "use_nonce": keys.use_nonce}
+    return {
+        "admission": keys.admission,
+        "find_key": keys.find,
+        "use_nonce": keys.use_nonce,
+        "note_key_use": keys.note_use,
+    }

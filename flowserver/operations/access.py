@@ -9,14 +9,20 @@ from dataclasses import dataclass
 from cachetools import TTLCache
 
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
+from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
+from flowserver.operations.callers import Caller, Need
 from flowserver.operations.key_sources import KeyKind, Keys
+from flowserver.operations.permissions import ADMIN
 from flowserver.store.access_keys import AccessKey, Admission, token_digest
 
 log = logging.getLogger(__name__)
 
 REMEMBER_SECONDS = 1.0
 """How long a key that was just disabled may still be accepted, and how soon a first key closes an open server."""
+
+NOTED_SECONDS = 60.0
+"""A key's use is recorded at most once in this time, by each node."""
 
 KEYS_LOST = (
     "this server answers only to holders of an access key, and its database holds no key any more; "
@@ -45,6 +51,7 @@ class AccessOperations:
         self._keys = keys
         self._is_closed = is_wide
         self._remembered: TTLCache[tuple[KeyKind, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
+        self._noted: TTLCache[str, None] = TTLCache(10_000, NOTED_SECONDS)
         self._admission = Admission.LOST
         self._look_again_at = -math.inf
         self._reads: SingleFlight[None, None] = SingleFlight()
@@ -62,7 +69,7 @@ class AccessOperations:
         return self._admission is Admission.OPEN
 
     async def check_open(self) -> None:
-        """Raises AccessDenied unless callers need no key."""
+        """Raises AccessDenied unless callers need no key. Such a caller may do everything."""
         if not await self.is_open():
             raise AccessDenied("the server has access keys now; send one")
 
@@ -82,23 +89,40 @@ class AccessOperations:
         """The secret of an enabled key; raises UnknownAccessKey."""
         key = await self._find("id", access_key_id)
         if key is None:
-            raise UnknownAccessKey(f"access key {access_key_id} is unknown or disabled")
+            raise UnknownAccessKey(f"access key {access_key_id} is unknown or disabled, or has expired")
         return key.secret
 
-    async def check_key(self, access_key_id: str) -> None:
-        """Raises AccessDenied unless there is an enabled key of this id."""
-        if await self._find("id", access_key_id) is None:
-            raise AccessDenied(f"access key {access_key_id} was disabled")
+    async def holder_of_key(self, access_key_id: str) -> Caller:
+        """The caller that has proved to have the key of this id; raises AccessDenied unless the key may be used."""
+        key = await self._find("id", access_key_id)
+        if key is None:
+            raise AccessDenied(f"access key {access_key_id} was disabled, or has expired")
+        return self._holder(key)
 
-    async def check_bearer(self, token: str) -> None:
-        """Raises AccessDenied unless an enabled key has this bearer token."""
-        if await self._find("token", token_digest(token)) is None:
-            raise AccessDenied("the bearer token is unknown or disabled")
-
-    async def label_of(self, token: str) -> str | None:
-        """The label of the enabled key that has this bearer token; None if there is none."""
+    async def bearer(self, token: str) -> Caller:
+        """The caller that has sent this bearer token; raises AccessDenied unless its key may be used."""
         key = await self._find("token", token_digest(token))
-        return None if key is None else key.label
+        if key is None:
+            raise AccessDenied("the bearer token is unknown or disabled, or has expired")
+        return self._holder(key)
+
+    async def admit_holder(self, access_key_id: str, need: Need, flow: str | None) -> Caller:
+        """As `holder_of_key`; raises AccessDenied, too, if the caller may not make a call with this need."""
+        caller = await self.holder_of_key(access_key_id)
+        caller.require(need, flow)
+        return caller
+
+    async def admit_bearer(self, token: str, need: Need, flow: str | None) -> Caller:
+        """As `bearer`; raises AccessDenied, too, if the caller may not make a call with this need."""
+        caller = await self.bearer(token)
+        caller.require(need, flow)
+        return caller
+
+    def _holder(self, key: AccessKey) -> Caller:
+        if key.access_key_id not in self._noted:
+            self._noted[key.access_key_id] = None
+            shared(self._keys.note_use(key.access_key_id))  # the request neither waits for it nor fails with it
+        return Caller(key.role, key.flows, key.label)
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
         """Accept a signature nonce once in `kept_ms`, durably; raises SignatureNonceUsed."""
@@ -115,8 +139,13 @@ class AccessOperations:
         return key
 
 
-def make_access_key(label: str, now_ms: int) -> NewAccessKey:
-    """A new random key: id, secret for signatures, and bearer token (256 bits each but the id)."""
+def make_access_key(
+    label: str, now_ms: int, *, role: str = ADMIN, flows: str = "", expires_at: int | None = None
+) -> NewAccessKey:
+    """A new random key: id, secret for signatures, and bearer token (256 bits each but the id).
+
+    It has a role, and is for the flows whose names begin with `flows`, until `expires_at` (ms).
+    """
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
     key = AccessKey(
         access_key_id="FLS" + secrets.token_hex(10).upper(),
@@ -124,6 +153,8 @@ def make_access_key(label: str, now_ms: int) -> NewAccessKey:
         token_digest=token_digest(token),
         label=label,
         created_at=now_ms,
-        disabled_at=None,
+        role=role,
+        flows=flows,
+        expires_at=expires_at,
     )
     return NewAccessKey(key, token)

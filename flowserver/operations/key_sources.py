@@ -1,6 +1,7 @@
 """Where the checks of requests find access keys, and remember nonces. `cli/keys.py` makes and disables keys."""
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from sqlalchemy import Connection
@@ -13,6 +14,7 @@ from flowserver.store.access_keys import (
     find_access_key,
     find_key_by_token,
     nonce_expires_at,
+    note_key_use,
     read_admission,
     use_nonce,
 )
@@ -29,11 +31,15 @@ class Keys(Protocol):
         ...
 
     def find(self, kind: KeyKind, value: str) -> Coroutine[Any, Any, AccessKey | None]:
-        """The enabled key of that id, or of that digest of its token."""
+        """The key of that id, or of that digest of its token, if it is enabled and has not expired."""
         ...
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
+        ...
+
+    async def note_use(self, access_key_id: str) -> None:
+        """Record that a key was used now."""
         ...
 
 
@@ -48,9 +54,10 @@ class EngineKeys:
         return await self._engine.reader.ask(read_admission)
 
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
-        """The enabled key of that id, or of that digest of its token."""
+        """The key of that id, or of that digest of its token, if it is enabled and has not expired."""
         look = find_access_key if kind == "id" else find_key_by_token
-        return await self._engine.reader.ask(lambda connection: look(connection, value), by_caller=True)
+        now_ms = self._engine.clock.now_ms()
+        return await self._engine.reader.ask(lambda connection: look(connection, value, now_ms), by_caller=True)
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
@@ -63,3 +70,9 @@ class EngineKeys:
 
         with apart_from_request():
             return await self._engine.committer.write_once(change, by_caller=True)
+
+    async def note_use(self, access_key_id: str) -> None:
+        """Record that a key was used now."""
+        note = partial(note_key_use, access_key_id=access_key_id, now_ms=self._engine.clock.now_ms())
+        with apart_from_request():
+            await self._engine.committer.write(note, by_caller=True)

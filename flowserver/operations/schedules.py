@@ -233,8 +233,10 @@ class ScheduleOperations:
 
         return await self._engine.slow_reads.ask(read)
 
-    async def list(self, flow_name: str | None, *, next_token: str | None, limit: int | None) -> Page[Schedule]:
-        """Schedules of a flow by name, or of all flows by flow and name.
+    async def list(
+        self, flow_name: str | None, *, flows: str = "", next_token: str | None, limit: int | None
+    ) -> Page[Schedule]:
+        """Schedules of a flow by name, or of all flows whose names begin with `flows`, by flow and name.
 
         The token is the name that the next page begins with, `flow/name` for all flows. Raises FlowNotExists.
         """
@@ -248,6 +250,7 @@ class ScheduleOperations:
             found, following = list_schedules(
                 connection,
                 flow_name=flow_name,
+                flows=flows,
                 begin=(begin_flow, begin),
                 limit=size,
                 bytes_max=limits.page_bytes_max,

@@ -8,10 +8,12 @@ from flowserver.base.json_parameters import parse_input
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
+from flowserver.operations.callers import EVERYTHING, Caller
 from flowserver.operations.executions import require_id
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.text_rules import check_cause, check_error
+from flowserver.store.executions.lookups import flow_name_of
 from flowserver.store.executions.waiting_tasks import WaitingTask, list_waiting_tasks
 from flowserver.store.flows import find_flow
 
@@ -62,29 +64,36 @@ class TaskOperations:
         shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
         return Page(shown, None if page.last is None else scope_token_of(page.last))
 
-    async def report_succeeded(self, token: str, output_text: str, *, request_id: str = "") -> int:
+    async def report_succeeded(
+        self, token: str, output_text: str, *, request_id: str = "", caller: Caller = EVERYTHING
+    ) -> int:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it, and the
         id of the request.
 
         Raises InvalidArgument (output, or a token this server did not make; it names the cell that did),
         TaskAlreadyCompleted (the token's task has ended in any way), TaskInvalidState (between two attempts, or while
-        the execution is parked; try again later).
+        the execution is parked; try again later), AccessDenied (the task is of a flow that the caller may not use).
         """
         if output_text == "":
             raise InvalidArgument("Output must be the JSON text of an object")
         output = parse_input(output_text, self._engine.limits, "Output")
-        return await self._report(token, Success(output), request_id)
+        return await self._report(token, Success(output), request_id, caller)
 
-    async def report_failed(self, token: str, error: str, cause: str | None = None, *, request_id: str = "") -> int:
+    async def report_failed(
+        self, token: str, error: str, cause: str | None = None, *, request_id: str = "", caller: Caller = EVERYTHING
+    ) -> int:
         """Fail a task under an error name that retry and catch can match; returns and raises as `report_succeeded`."""
         check_error(error, self._engine.limits)
         check_cause(cause, self._engine.limits)
-        return await self._report(token, Failure(error, cause or ""), request_id)
+        return await self._report(token, Failure(error, cause or ""), request_id, caller)
 
-    async def _report(self, token: str, result: Result, request_id: str) -> int:
+    async def _report(self, token: str, result: Result, request_id: str, caller: Caller) -> int:
         claim = self._engine.tokens.read(token)
         if claim is None or claim.wait_id is not None:
             raise InvalidArgument(f"TaskToken {self._engine.tokens.why_unknown(token)}")
+        if caller.flows:
+            find = partial(flow_name_of, execution_id=claim.execution_id)
+            caller.require_flow(await self._engine.reader.ask(find, by_caller=True) or "")
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id)
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:

@@ -1,12 +1,12 @@
 """Access keys, used nonces, and the keys that the server generates for itself."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -49,7 +49,14 @@ class AccessKey:
     token_digest: str
     label: str
     created_at: int
-    disabled_at: int | None
+    disabled_at: int | None = None
+    role: str = "admin"
+    flows: str = ""
+    """What the names of the flows begin with that it is for."""
+
+    expires_at: int | None = None
+    last_used_at: int | None = None
+    """To about a minute."""
 
 
 def token_digest(token: str) -> str:
@@ -82,18 +89,28 @@ def delete_keys(connection: Connection) -> int:
     return connection.execute(delete(access_keys)).rowcount
 
 
-def find_access_key(connection: Connection, access_key_id: str) -> AccessKey | None:
-    """The enabled key with that id."""
-    usable = (access_keys.c.access_key_id == access_key_id) & access_keys.c.disabled_at.is_(None)
-    row = connection.execute(select(access_keys).where(usable)).one_or_none()
-    return None if row is None else _access_key(row)
+def find_access_key(connection: Connection, access_key_id: str, now_ms: int) -> AccessKey | None:
+    """The key with that id, if it is enabled and has not expired."""
+    return _find_usable(connection, access_keys.c.access_key_id == access_key_id, now_ms)
 
 
-def find_key_by_token(connection: Connection, digest: str) -> AccessKey | None:
-    """The enabled key whose bearer token has that digest."""
-    usable = (access_keys.c.token_digest == digest) & access_keys.c.disabled_at.is_(None)
-    row = connection.execute(select(access_keys).where(usable)).one_or_none()
-    return None if row is None else _access_key(row)
+def find_key_by_token(connection: Connection, digest: str, now_ms: int) -> AccessKey | None:
+    """The key whose bearer token has that digest, if it is enabled and has not expired."""
+    return _find_usable(connection, access_keys.c.token_digest == digest, now_ms)
+
+
+def _find_usable(connection: Connection, wanted: ColumnElement[bool], now_ms: int) -> AccessKey | None:
+    lives = access_keys.c.expires_at.is_(None) | (access_keys.c.expires_at > now_ms)
+    row = connection.execute(select(access_keys).where(wanted, access_keys.c.disabled_at.is_(None), lives))
+    found = row.one_or_none()
+    return None if found is None else _access_key(found)
+
+
+def note_key_use(connection: Connection, access_key_id: str, now_ms: int) -> None:
+    """Record that a key was used; an earlier instant than the recorded one changes nothing."""
+    earlier = access_keys.c.last_used_at.is_(None) | (access_keys.c.last_used_at < now_ms)
+    mine = access_keys.c.access_key_id == access_key_id
+    connection.execute(update(access_keys).where(mine, earlier).values(last_used_at=now_ms))
 
 
 def list_access_keys(connection: Connection) -> list[AccessKey]:
@@ -109,14 +126,16 @@ class ShownKey:
     label: str
     created_at: int
     disabled_at: int | None
+    role: str
+    flows: str
+    expires_at: int | None
+    last_used_at: int | None
 
 
 def list_shown_keys(connection: Connection, after: tuple[int, str], limit: int) -> list[ShownKey]:
     """Keys without their secrets, oldest first, after that creation and id."""
     place = access_keys.c.created_at, access_keys.c.access_key_id
-    query = select(
-        access_keys.c.access_key_id, access_keys.c.label, access_keys.c.created_at, access_keys.c.disabled_at
-    )
+    query = select(*(access_keys.c[field.name] for field in fields(ShownKey)))
     rows = connection.execute(query.where(tuple_(*place) > after).order_by(*place).limit(limit))
     return [ShownKey(*row) for row in rows]
 

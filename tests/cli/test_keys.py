@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import delete
@@ -25,9 +26,43 @@ def test_a_created_key_is_shown_and_works(keys, sqlite_database):
     shown = dict(line.split(":", 1) for line in result.stdout.splitlines())
     key_id, secret, token = (shown[name].strip() for name in ("access key id", "secret", "bearer token"))
     assert "first key" in result.stderr
-    by_id = sqlite_database.run_read(lambda connection: find_access_key(connection, key_id))
-    assert (by_id.secret, by_id.label) == (secret, "my laptop")
-    assert sqlite_database.run_read(lambda connection: find_key_by_token(connection, token_digest(token))) == by_id
+    by_id = sqlite_database.run_read(lambda connection: find_access_key(connection, key_id, 0))
+    assert (by_id.secret, by_id.label, by_id.role, by_id.flows) == (secret, "my laptop", "admin", "")
+    assert sqlite_database.run_read(lambda connection: find_key_by_token(connection, token_digest(token), 0)) == by_id
+
+
+def test_a_key_has_a_role_and_flows_and_an_end(keys, sqlite_database):
+    options = ("--role", "starter", "--flows", "order-", "--label", "shop")
+    created = json.loads(keys("create", *options, "--expires", "90d", "-o", "json").stdout)
+    key_id = created["accessKeyId"]
+    assert keys("create", "--expires", "2999-01-02").exit_code == 2
+    assert keys("create", "--expires", "2051-01-02T03:04:05Z").exit_code == 0
+    first, second = json.loads(keys("list", "-o", "json").stdout)
+    assert (first["role"], first["flows"], first["label"], first["lastUsedTime"]) == ("starter", "order-", "shop", None)
+    made, ends = (datetime.fromisoformat(first[name]) for name in ("createdTime", "expiresTime"))
+    assert ends - made == timedelta(days=90)
+    assert (second["role"], second["flows"], second["expiresTime"]) == ("admin", "", "2051-01-02T03:04:05.000Z")
+    ends_ms = int(ends.timestamp() * 1000)
+    for now_ms, is_found in ((ends_ms - 1, True), (ends_ms, False)):
+        found = sqlite_database.run_read(lambda connection, now_ms=now_ms: find_access_key(connection, key_id, now_ms))
+        assert (found is not None) is is_found
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--role", "owner"),
+        ("--flows", "order*"),
+        ("--flows", "9"),
+        ("--expires", "0d"),
+        ("--expires", "soon"),
+        ("--expires", "90"),
+        ("--expires", "99999999d"),
+        ("--expires", "2020-01-01"),
+    ],
+)
+def test_wrong_roles_flows_and_ends_are_refused(keys, wrong):
+    assert keys("create", *wrong).exit_code == 2
 
 
 def test_list_shows_no_secrets(keys):
@@ -39,18 +74,20 @@ def test_list_shows_no_secrets(keys):
     assert created["accessKeySecret"] not in listing
     assert created["bearerToken"] not in listing
     heading, first, last = listing.splitlines()
-    assert heading.split() == ["ID", "CREATED", "DISABLED", "LABEL"]
+    assert heading.split() == ["ID", "ROLE", "FLOWS", "CREATED", "EXPIRES", "LAST-USED", "DISABLED", "LABEL"]
     assert first.split()[0] == created["accessKeyId"]
-    assert last.split()[2:] == ["-", "ci"]
+    assert last.split()[1:3] == ["admin", "-"]
+    assert last.split()[4:] == ["-", "-", "-", "ci"]
     (as_json, _) = json.loads(keys("list", "--format", "json").stdout)
-    assert set(as_json) == {"accessKeyId", "createdTime", "disabledTime", "label"}
+    instants = {"createdTime", "expiresTime", "lastUsedTime", "disabledTime"}
+    assert set(as_json) == {"accessKeyId", "role", "flows", "label", *instants}
 
 
 def test_disabled_permanently(keys, sqlite_database):
     key_id = json.loads(keys("create", "--format", "json").stdout)["accessKeyId"]
     result = keys("disable", key_id)
     assert (result.exit_code, result.stdout) == (0, f"disabled {key_id}\n")
-    assert sqlite_database.run_read(lambda connection: find_access_key(connection, key_id)) is None
+    assert sqlite_database.run_read(lambda connection: find_access_key(connection, key_id, 0)) is None
     assert json.loads(keys("list", "--format", "json").stdout)[0]["disabledTime"]
     again = keys("disable", key_id)
     assert again.exit_code == 3

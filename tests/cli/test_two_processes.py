@@ -13,6 +13,9 @@ import httpx
 import pytest
 
 from flowserver.base.limits import Limits
+from flowserver.operations.access import make_access_key
+from flowserver.store.access_keys import insert_access_key
+from flowserver.store.sql.database import Database
 from tests.support.function_server import Call, FunctionServer
 from tests.support.processes import children_of
 from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
@@ -205,3 +208,34 @@ def test_the_parent_process_may_ignore_its_children(sqlite_url: str) -> None:
             if line.startswith("  Access"):
                 server.terminate()
         assert server.wait(PATIENCE_SECONDS) == 0
+
+
+def test_roles_hold_in_both_processes(server: ServerProcess, sqlite_url: str) -> None:
+    """The front checks RPC's callers, the engine those of REST; the engine limits what RPC lists and settles."""
+    made = {role: make_access_key("", 0, role=role, flows="order-") for role in ("viewer", "deployer")}
+    with client_of(server) as client:
+        for name in ("order-1", "other"):
+            client.put(f"/v1/flows/{name}", json={"definition": CALL}).raise_for_status()
+        database = Database(sqlite_url)
+        with database.write() as connection:
+            for each in made.values():
+                insert_access_key(connection, each.key)
+        database.close()
+        for path in ("/v1/flows", "/?Action=ListFlows"):
+            while client.get(path).status_code == 200:  # it has not noticed that there are keys
+                pass
+
+        def call(role: str, action: str, name: str) -> httpx.Response:
+            parameters = {"Action": action, "Name": name, "Description": "new"}
+            return client.post("/", data=parameters, headers={"Authorization": f"Bearer {made[role].token}"})
+
+        assert [flow["Name"] for flow in call("viewer", "ListFlows", "").json()["Flows"]] == ["order-1"]
+        refused = call("viewer", "UpdateFlow", "order-1")
+        assert (refused.status_code, refused.json()["Code"]) == (403, "AccessDenied")
+        assert "flows.write, which the roles deployer and admin have" in refused.json()["Message"]
+        assert call("deployer", "UpdateFlow", "order-1").status_code == 200
+        assert call("deployer", "UpdateFlow", "other").status_code == 403
+        headers = {"Authorization": f"Bearer {made['viewer'].token}"}
+        assert client.get("/v1/flows/other", headers=headers).status_code == 403
+        shown = client.get("/v1/permissions", headers=headers).json()
+        assert (shown["role"], shown["flows"]) == ("viewer", "order-")

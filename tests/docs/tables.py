@@ -8,10 +8,14 @@ from typing import Final
 
 from fastapi.routing import APIRoute
 
+from flowserver.api.fc.router import ROUTES as FC_ROUTES
+from flowserver.api.mns.router import CALLS as MNS_CALLS
 from flowserver.api.rest.auth import Unauthenticated
+from flowserver.api.rest.needs import NEEDS as REST_NEEDS
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound
 from flowserver.api.rest.router import ROUTERS
 from flowserver.api.rpc.actions import ACTIONS
+from flowserver.api.rpc.needs import NEEDS as RPC_NEEDS
 from flowserver.api.rpc.router import FIELDS_MAX
 from flowserver.base import errors
 from flowserver.base.errors import FlowServerError
@@ -39,10 +43,13 @@ from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics import GAUGES, Metrics
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
-from flowserver.operations.permissions import PERMISSIONS
+from flowserver.operations.permissions import PERMISSIONS, ROLES
 from flowserver.operations.redrives import ExecutionEndReported
 from flowserver.settings import Settings
 from tests.docs.commands import commands, common_options
+
+APIS: Final = ("REST", "RPC", "FC", "MNS")
+"""The columns of the table of needs: FC is Function Compute's API, MNS the message service's."""
 
 WARNING: Final = "Warning: "
 """The first words of a finding's meaning if the finding does not refuse the definition."""
@@ -275,13 +282,39 @@ def result_fields() -> str:
 
 
 def permissions() -> str:
-    """Every name of something that a caller may do."""
-    return table(("name", "what it allows"), ((f"`{name}`", meaning) for name, meaning in PERMISSIONS.items()))
+    """Every permission, and the roles that have it."""
+    rows = (
+        (f"`{name}`", meaning, *("yes" if name in ROLES[role] else "" for role in ROLES))
+        for name, meaning in PERMISSIONS.items()
+    )
+    return table(("permission", "what it allows", *ROLES), rows)
+
+
+def needs_of_calls() -> str:
+    """The permission that each call of each API needs."""
+    calls: dict[str | None, dict[str, list[str]]] = {name: {} for name in (*PERMISSIONS, None)}
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                path = f"`{next(iter(route.methods))} {route.path}`"
+                calls[REST_NEEDS[route.name].permission].setdefault("REST", []).append(path)
+    for action in ACTIONS:
+        calls[RPC_NEEDS[action].permission].setdefault("RPC", []).append(f"`{action}`")
+    for _, _, need, serve in FC_ROUTES:
+        calls[need.permission].setdefault("FC", []).append(f"`{serve.__name__}`")  # type: ignore[attr-defined]
+    for (method, path), (_, need) in MNS_CALLS.items():
+        calls[need.permission].setdefault("MNS", []).append(f"`{method} {path}`")
+    rows = (
+        ("any key" if name is None else f"`{name}`", *("<br>".join(by_api.get(api, ())) for api in APIS))
+        for name, by_api in calls.items()
+    )
+    return table(("permission", *APIS), rows)
 
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
     "permissions": permissions,
+    "needs of calls": needs_of_calls,
     "exit codes": exit_codes,
     "limits": limits,
     "fixed limits": fixed_limits,

@@ -121,5 +121,9 @@ def access_key(access_key_id: str, **changes: Any) -> AccessKey:
         "label": "",
         "created_at": 1,
         "disabled_at": None,
+        "role": "viewer",
+        "flows": "order-",
+        "expires_at": None,
+        "last_used_at": None,
     }
     return AccessKey(**{**values, **changes})

@@ -18,6 +18,7 @@ from flowserver.store.access_keys import (
     insert_access_key,
     keep_secret,
     list_access_keys,
+    note_key_use,
     read_admission,
     remember_keys,
     token_digest,
@@ -33,16 +34,34 @@ def test_a_key_is_found_until_it_is_disabled(database: Database) -> None:
     with database.write() as connection:
         assert read_admission(connection) is Admission.OPEN
         insert_access_key(connection, key)
-        assert find_access_key(connection, "ak") == key
-        assert find_access_key(connection, "AK") is None
-        assert find_key_by_token(connection, token_digest("token")) == key
-        assert find_key_by_token(connection, "token") is None
+        assert find_access_key(connection, "ak", 5) == key
+        assert find_access_key(connection, "AK", 5) is None
+        assert find_key_by_token(connection, token_digest("token"), 5) == key
+        assert find_key_by_token(connection, "token", 5) is None
         assert disable_access_key(connection, "ak", 7)
         assert not disable_access_key(connection, "ak", 8)
-        assert find_access_key(connection, "ak") is None
-        assert find_key_by_token(connection, token_digest("token")) is None
+        assert find_access_key(connection, "ak", 5) is None
+        assert find_key_by_token(connection, token_digest("token"), 5) is None
         assert [each.disabled_at for each in list_access_keys(connection)] == [7]
         assert read_admission(connection) is Admission.KEYED  # disabling the last key does not open the server
+
+
+def test_a_key_is_found_until_it_expires(database: Database) -> None:
+    with database.write() as connection:
+        insert_access_key(connection, access_key("ak", token_digest="d", expires_at=9))
+        for now_ms, is_found in ((8, True), (9, False)):
+            assert (find_access_key(connection, "ak", now_ms) is not None) is is_found
+            assert (find_key_by_token(connection, "d", now_ms) is not None) is is_found
+        assert read_admission(connection) is Admission.KEYED
+
+
+def test_the_last_use_is_the_latest(database: Database) -> None:
+    with database.write() as connection:
+        insert_access_key(connection, access_key("ak"))
+        insert_access_key(connection, access_key("other"))
+        for now_ms in (7, 9, 8):
+            note_key_use(connection, "ak", now_ms)
+        assert {key.access_key_id: key.last_used_at for key in list_access_keys(connection)} == {"ak": 9, "other": None}
 
 
 def test_a_database_remembers_that_it_had_a_key(database: Database) -> None:

@@ -29,28 +29,37 @@ from flowserver.api.rpc.signature import read_claim as read_rpc_claim
 from flowserver.api.rpc.signature import verify as verify_rpc
 from flowserver.base.errors import FlowServerError, InvalidArgument, PathNotSupported
 from flowserver.engine.engine import Engine
+from flowserver.operations.callers import EVERYTHING, Caller, Need
 from flowserver.operations.operations import Operations
 
 VERSIONS: Final = "/2016-08-15|/2021-04-06"
 
 _SERVICE = r"services/(?P<service>[^/.]+)(?:\.(?P<qualifier>[^/]+))?"
 _FUNCTION = rf"{_SERVICE}/functions/(?P<function>[^/]+)"
+_INVOCATIONS = rf"{_FUNCTION}/stateful-async-invocations"
+_INVOCATION = rf"{_INVOCATIONS}/(?P<invocation_id>[^/]+)"
+_READING: Final = Need("functions.read")
+_WRITING: Final = Need("functions.write")
 
 Route = Callable[[Operations, FcRequest, dict[str, str]], Awaitable[Answer]]
 """Answers a request; the third argument holds what its path names, "" for what it does not."""
 
-ROUTES: tuple[tuple[str, str, Route], ...] = (
-    ("POST", rf"{_FUNCTION}/invocations", invoke),
-    ("GET", rf"{_FUNCTION}/stateful-async-invocations", list_invocations),
-    ("GET", rf"{_FUNCTION}/stateful-async-invocations/(?P<invocation_id>[^/]+)", get_invocation),
-    ("PUT", rf"{_FUNCTION}/stateful-async-invocations/(?P<invocation_id>[^/]+)", stop_invocation),
-    ("GET", "stateful-async-invocation-functions", list_functions),
-    ("PUT", rf"{_FUNCTION}/async-invoke-config", put_config),
-    ("GET", rf"{_FUNCTION}/async-invoke-config", get_config),
-    ("DELETE", rf"{_FUNCTION}/async-invoke-config", delete_config),
-    ("GET", rf"{_FUNCTION}/async-invoke-configs", list_configs),
+ROUTES: tuple[tuple[str, str, Need, Route], ...] = (
+    ("POST", rf"{_FUNCTION}/invocations", Need("functions.invoke"), invoke),
+    ("GET", _INVOCATIONS, _READING, list_invocations),
+    ("GET", _INVOCATION, _READING, get_invocation),
+    ("PUT", _INVOCATION, Need("invocations.stop"), stop_invocation),
+    ("GET", "stateful-async-invocation-functions", _READING, list_functions),
+    ("PUT", rf"{_FUNCTION}/async-invoke-config", _WRITING, put_config),
+    ("GET", rf"{_FUNCTION}/async-invoke-config", _READING, get_config),
+    ("DELETE", rf"{_FUNCTION}/async-invoke-config", _WRITING, delete_config),
+    ("GET", rf"{_FUNCTION}/async-invoke-configs", _READING, list_configs),
 )
-_COMPILED = tuple((method, re.compile(rf"(?:{VERSIONS})/{path}/?"), route) for method, path, route in ROUTES)
+"""Each with what it needs of its caller."""
+
+_COMPILED = tuple(
+    (method, re.compile(rf"(?:{VERSIONS})/{path}/?"), need, route) for method, path, need, route in ROUTES
+)
 
 
 class FcRoute:
@@ -65,8 +74,9 @@ class FcRoute:
         """Serve one request."""
         request = FcRequest.of(scope, receive)
         try:
-            request = await self._admit(request)
-            route, names = _find(request)
+            request, caller = await self._admit(request)
+            need, route, names = _find(request)
+            caller.require(need)
             answer = await route(self._operations, request, names)
         except ClientDisconnect:
             return  # the client has gone
@@ -76,25 +86,24 @@ class FcRoute:
             answer = fault(as_fault(error, f"request {request.request_id}"))
         await answer.send(send, request.request_id, request.path)
 
-    async def _admit(self, request: FcRequest) -> FcRequest:
-        """The request of an authorized caller; raises the error for a caller who is not authorized."""
+    async def _admit(self, request: FcRequest) -> tuple[FcRequest, Caller]:
+        """The request, and its caller, whom the server knows; raises the error for one whom it does not know."""
         access, headers = self._operations.access, request.headers
         if await access.is_open():
             host, origin = headers.get("host"), headers.get("origin")
             check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
-            return request
+            return request, EVERYTHING
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            await access.check_bearer(token.strip())
-            return request
+            return request, await access.bearer(token.strip())
         if scheme.startswith("ACS"):
             return await self._admit_open_api(request)
         claim = read_claim(headers)
         secret = await access.secret_of(claim.access_key_id)
         verify(claim, request.method, request.path, headers, secret, self._clock.now_ms())
-        return request
+        return request, await access.holder_of_key(claim.access_key_id)
 
-    async def _admit_open_api(self, request: FcRequest) -> FcRequest:
+    async def _admit_open_api(self, request: FcRequest) -> tuple[FcRequest, Caller]:
         """Check ACS3-HMAC-SHA256, as RPC does; it must cover what the `x-fc-*` headers ask for."""
         path = quote(request.path, safe="/")
         signed = SignedRequest(request.method, path, request.pairs, [], request.headers, body=None)
@@ -105,14 +114,14 @@ class FcRoute:
         own = [name for name in request.headers if name.startswith("x-fc-")]
         verify_rpc(signed, claim, secret, self._clock.now_ms(), also_signed=own)
         await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
-        return replace(request, is_body_signed=True)
+        return replace(request, is_body_signed=True), await access.holder_of_key(claim.access_key_id)
 
 
-def _find(request: FcRequest) -> tuple[Route, dict[str, str]]:
-    for method, path, route in _COMPILED:
+def _find(request: FcRequest) -> tuple[Need, Route, dict[str, str]]:
+    for method, path, need, route in _COMPILED:
         found = path.fullmatch(request.path) if method == request.method else None
         if found is not None:
-            return route, _names(request, found)
+            return need, route, _names(request, found)
     raise PathNotSupported(f"{request.method} {request.path[:200]} is not supported")
 
 

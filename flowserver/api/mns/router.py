@@ -23,32 +23,36 @@ from flowserver.api.permission_recheck import Check, WhileAllowed
 from flowserver.base.errors import FlowServerError
 from flowserver.concurrency.waiting import ends_first
 from flowserver.engine.engine import Engine
+from flowserver.operations.callers import Need
 from flowserver.operations.operations import Operations
 
 Serve = Callable[[Operations, Call], Awaitable[Answer]]
 
-CALLS: Final[dict[tuple[str, str], Serve]] = {
-    ("GET", "/"): account.get_account,
-    ("PUT", "/"): account.set_account,
-    ("GET", "/queues"): queues.list_queues,
-    ("PUT", "/queues/*"): queues.create_queue,
-    ("GET", "/queues/*"): queues.get_queue,
-    ("DELETE", "/queues/*"): queues.delete_queue,
-    ("POST", "/queues/*/messages"): queues.send,
-    ("GET", "/queues/*/messages"): queues.receive,
-    ("PUT", "/queues/*/messages"): queues.change_visibility,
-    ("DELETE", "/queues/*/messages"): queues.delete,
-    ("GET", "/topics"): topics.list_topics,
-    ("PUT", "/topics/*"): topics.create_topic,
-    ("GET", "/topics/*"): topics.get_topic,
-    ("DELETE", "/topics/*"): topics.delete_topic,
-    ("POST", "/topics/*/messages"): topics.publish,
-    ("GET", "/topics/*/subscriptions"): topics.list_subscriptions,
-    ("PUT", "/topics/*/subscriptions/*"): topics.subscribe,
-    ("GET", "/topics/*/subscriptions/*"): topics.get_subscription,
-    ("DELETE", "/topics/*/subscriptions/*"): topics.unsubscribe,
+CALLS: Final[dict[tuple[str, str], tuple[Serve, Need]]] = {
+    ("GET", "/"): (account.get_account, Need(None)),
+    ("PUT", "/"): (account.set_account, Need("queues.write")),
+    ("GET", "/queues"): (queues.list_queues, Need("queues.read")),
+    ("PUT", "/queues/*"): (queues.create_queue, Need("queues.write")),
+    ("GET", "/queues/*"): (queues.get_queue, Need("queues.read")),
+    ("DELETE", "/queues/*"): (queues.delete_queue, Need("queues.write")),
+    ("POST", "/queues/*/messages"): (queues.send, Need("queues.send")),
+    ("GET", "/queues/*/messages"): (queues.receive, Need("queues.receive")),
+    ("PUT", "/queues/*/messages"): (queues.change_visibility, Need("queues.receive")),
+    ("DELETE", "/queues/*/messages"): (queues.delete, Need("queues.receive")),
+    ("GET", "/topics"): (topics.list_topics, Need("queues.read")),
+    ("PUT", "/topics/*"): (topics.create_topic, Need("queues.write")),
+    ("GET", "/topics/*"): (topics.get_topic, Need("queues.read")),
+    ("DELETE", "/topics/*"): (topics.delete_topic, Need("queues.write")),
+    ("POST", "/topics/*/messages"): (topics.publish, Need("topics.publish")),
+    ("GET", "/topics/*/subscriptions"): (topics.list_subscriptions, Need("queues.read")),
+    ("PUT", "/topics/*/subscriptions/*"): (topics.subscribe, Need("queues.write")),
+    ("GET", "/topics/*/subscriptions/*"): (topics.get_subscription, Need("queues.read")),
+    ("DELETE", "/topics/*/subscriptions/*"): (topics.unsubscribe, Need("queues.write")),
 }
-"""The functions that serve calls, by method and path; `*` matches a name."""
+"""The functions that serve calls, and what each needs of its caller, by method and path; `*` matches a name."""
+
+_PEEKING: Final = Need("queues.read")
+"""What a receive needs that is a peek."""
 
 MAY_WAIT: Final = (queues.receive,)
 """Calls that end when their client disconnects, so that no message is handed to a client that has gone."""
@@ -71,12 +75,15 @@ class MnsRoute:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             body = await read_body(receive)
-            serve, names = _call_of(scope["method"], scope["path"])
+            serve, need, names = _call_of(scope["method"], scope["path"])
             call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
             changes = serve in MAY_WAIT and not queues.is_peek(call)
             if changes:
                 scope["state"]["changes"] = True
-            check = await self._check_caller(SignedRequest(scope["method"], _resource(scope), headers, body), changes)
+            elif serve in MAY_WAIT:
+                need = _PEEKING
+            request = SignedRequest(scope["method"], _resource(scope), headers, body)
+            check = await self._check_caller(request, need, changes)
             if serve in MAY_WAIT:
                 async with WhileAllowed(check):
                     answer = await _unless_gone(serve(self._operations, call), receive)
@@ -90,8 +97,8 @@ class MnsRoute:
             answer = fault_answer(as_fault(error, f"request {request_id}"), headers.get("host", ""), request_id)
         await send_answer(send, answer, request_id)
 
-    async def _check_caller(self, request: SignedRequest, changes_by_get: bool) -> Check:
-        """Check the caller; returns a function that repeats the check of its key. Raises a refusal."""
+    async def _check_caller(self, request: SignedRequest, need: Need, changes_by_get: bool) -> Check:
+        """Check the caller; returns a function that repeats the check of its key and role. Raises a refusal."""
         access = self._operations.access
         headers = request.headers
         if await access.is_open():
@@ -103,23 +110,28 @@ class MnsRoute:
             return access.check_open
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            check = partial(access.check_bearer, token.strip())
+            check = partial(access.admit_bearer, token.strip(), need, None)
             await check()
             check_digest(request)
             return check
         claim = read_claim(headers)
         verify(request, claim, await access.secret_of(claim.access_key_id), self._clock.now_ms())
-        return partial(access.check_key, claim.access_key_id)
+        check = partial(access.admit_holder, claim.access_key_id, need, None)
+        await check()
+        return check
 
 
-def _call_of(method: str, path: str) -> tuple[Serve, tuple[str, ...]]:
-    """The function that serves the call, and the names in its path: every second part. Raises InvalidRequestUrl."""
+def _call_of(method: str, path: str) -> tuple[Serve, Need, tuple[str, ...]]:
+    """The function that serves the call, what it needs, and the names in its path: every second part.
+
+    Raises InvalidRequestUrl.
+    """
     parts = path.removesuffix("/").split("/")[1:]
     pattern = "/".join(("", *("*" if index % 2 else part for index, part in enumerate(parts)))) or "/"
-    serve = CALLS.get((method, pattern))
-    if serve is None:
+    found = CALLS.get((method, pattern))
+    if found is None:
         raise InvalidRequestUrl(f"there is no call {method} {path[:200]}")
-    return serve, tuple(parts[1::2])
+    return *found, tuple(parts[1::2])
 
 
 def _resource(scope: Scope) -> str:

@@ -8,7 +8,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import Request
 
 from flowserver.api.keyless_access import check_open_request
+from flowserver.api.rest.needs import NEEDS
 from flowserver.base.errors import AccessDenied
+from flowserver.operations.callers import EVERYTHING, Caller
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -34,9 +36,10 @@ class Unauthenticated(AccessDenied):
 async def authorise(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> None:
-    """Raises Unauthenticated, or AccessDenied when a server without keys is called from elsewhere.
+    """Raises Unauthenticated; AccessDenied for a caller that may not make this call, or calls a server without keys
+    from elsewhere.
 
-    `request.state.check` asks once more, and raises AccessDenied.
+    `request.state.caller` is the caller; `request.state.check` asks once more, and raises AccessDenied.
     """
     state: Any = request.app.state
     access = state.operations.access
@@ -44,12 +47,26 @@ async def authorise(
         headers = request.headers
         site = headers.get("sec-fetch-site")
         check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
+        request.state.caller = EVERYTHING
         request.state.check = access.check_open
         return
     if credentials is None:
         raise Unauthenticated
-    check = request.state.check = partial(access.check_bearer, credentials.credentials)
+    token = credentials.credentials
     try:
-        await check()
+        caller = request.state.caller = await access.bearer(token)
     except AccessDenied as error:
         raise Unauthenticated(error.message, 'Bearer error="invalid_token"') from None
+    need = NEEDS[request.scope["route"].name]
+    flow = request.path_params.get(need.flow) if isinstance(need.flow, str) else None
+    caller.require(need, flow)
+    request.state.check = partial(access.admit_bearer, token, need, flow)
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+Who = Annotated[Caller, Depends(_caller)]
+"""The caller, as a route's parameter."""

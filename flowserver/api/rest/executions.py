@@ -6,6 +6,7 @@ from fastapi import Depends, Query
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
+from flowserver.api.rest.auth import Who
 from flowserver.api.rest.bodies import json_body
 from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.executions import (
@@ -102,14 +103,17 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
 @all_executions.get(
     "", summary="List executions of all flows", response_model=ExecutionPage, responses=problems(FlowNotExists)
 )
-async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQuery, Query()]) -> Response:
+async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQuery, Query()], who: Who) -> Response:
     """Executions of all flows, the newest first, without their documents; with `flow` those of this one.
 
     With `endedFrom` or `endedTo` those that ended last come first.
 
     A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
     executions that do not match: go on until `nextToken` is null.
+
+    A key that is limited to some flows has to name one of them.
     """
+    who.require_flow(query.flow)
     return await _listed(operations, query.flow, query)
 
 

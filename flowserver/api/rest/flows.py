@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
+from flowserver.api.rest.auth import Who
 from flowserver.api.rest.bodies import json_body, read_definition
 from flowserver.api.rest.described_bodies import definition_request, json_request
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
@@ -42,10 +43,11 @@ router = rest_router("/flows", "flows")
 
 
 @router.get("", summary="List flows", response_model=FlowPage, responses=problems())
-async def list_flows(operations: Ops, page: Annotated[FlowsQuery, Query()]) -> Response:
+async def list_flows(operations: Ops, page: Annotated[FlowsQuery, Query()], who: Who) -> Response:
     """Flows by name, all or those with a prefix, without their definitions."""
+    prefix = who.names_within(page.name_prefix)
     found = await operations.flows.list(
-        next_token=page.next_token, limit=page.limit, name_prefix=page.name_prefix, documents=False
+        next_token=page.next_token, limit=page.limit, name_prefix=prefix, documents=False
     )
     return await page_answer(operations, found, "flows", FlowSummary.of)
 
@@ -58,12 +60,13 @@ async def list_flows(operations: Ops, page: Annotated[FlowsQuery, Query()]) -> R
     responses=problems(MissingParameter, FlowAlreadyExists, UnsupportedMediaType),
     openapi_extra=definition_request(CreateFlow),
 )
-async def create_flow(request: Request, operations: Ops, query: Annotated[NewFlowQuery, Query()]) -> Response:
+async def create_flow(request: Request, operations: Ops, query: Annotated[NewFlowQuery, Query()], who: Who) -> Response:
     """Create a flow from JSON, or from a bare definition, YAML or JSON, with `?name=` (and `?description=`).
 
     A definition that is text is kept byte for byte. An invalid definition is refused with all its `diagnostics`.
     """
     wanted = await read_definition(request, CreateFlow, query.model_dump(exclude={"strict"}))
+    who.require_flow(wanted.name)
     deployed = await operations.flows.create(
         wanted.name,
         wanted.definition,

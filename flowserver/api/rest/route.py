@@ -13,6 +13,7 @@ from flowserver.api.internal_faults import as_fault
 from flowserver.api.permission_recheck import WhileAllowed
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise
+from flowserver.api.rest.needs import NEEDS
 from flowserver.api.rest.problems import PathNotFound, problem_response
 from flowserver.api.rest.validation import explained
 from flowserver.base.errors import FlowServerError, InvalidArgument
@@ -42,6 +43,10 @@ class RestRoute(APIRoute):
     Servers decode a path before it is divided, so an encoded `/` in a name would lead to another resource; it leads to
     none.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        assert self.name in NEEDS, f"the route {self.name} does not say what it needs of its caller"
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's function, with its failures answered."""

@@ -6,6 +6,7 @@ from fastapi import Depends, Query
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer, page_answer
+from flowserver.api.rest.auth import Who
 from flowserver.api.rest.bodies import json_body
 from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.schedules import (
@@ -51,9 +52,10 @@ _NOTED: Final[dict[str, Any]] = {
 
 
 @router.get("/schedules", summary="List all schedules", response_model=SchedulePage, responses=problems())
-async def list_all_schedules(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
+async def list_all_schedules(operations: Ops, page: Annotated[PageQuery, Query()], who: Who) -> Response:
     """Schedules of all flows, by flow and name."""
-    found = await operations.schedules.list(None, next_token=page.next_token, limit=page.limit)
+    flows = who.names_within(None) or ""
+    found = await operations.schedules.list(None, flows=flows, next_token=page.next_token, limit=page.limit)
     return await page_answer(operations, found, "schedules", ScheduleSummary.of)
 
 

@@ -2,31 +2,24 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Query
-from fastapi.security import HTTPAuthorizationCredentials
+from fastapi import Query
 from starlette.responses import Response
 
 from flowserver import __version__
 from flowserver.api.rest.answers import answer, page_answer
-from flowserver.api.rest.auth import bearer
+from flowserver.api.rest.auth import Who
 from flowserver.api.rest.models.server import AccessKey, AccessKeyPage, Node, NodePage, Permissions
 from flowserver.api.rest.models.shared_types import PageQuery
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
-from flowserver.operations.permissions import PERMISSIONS
 
 router = rest_router("", "server")
 
 
 @router.get("/permissions", summary="Show permissions", response_model=Permissions, responses=problems())
-async def get_permissions(
-    operations: Ops, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-) -> Response:
-    """Who the caller is, and what it may do: today every caller may do everything."""
-    is_open = await operations.access.is_open()
-    token = None if is_open or credentials is None else credentials.credentials
-    label = None if token is None else await operations.access.label_of(token)
-    return answer(Permissions(key=label, open=is_open, may=list(PERMISSIONS)))
+async def get_permissions(who: Who) -> Response:
+    """Who the caller is, and what it may do. While the server has no keys, every caller may do everything."""
+    return answer(Permissions.of(who))
 
 
 @router.get("/nodes", summary="List nodes", response_model=NodePage, responses=problems())

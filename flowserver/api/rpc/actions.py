@@ -84,6 +84,7 @@ async def list_flows(operations: Operations, given: Parameters) -> JsonObject:
         next_token=given.text("NextToken"),
         limit=given.integer("Limit"),
         resource_group_id=given.text("ResourceGroupId"),
+        name_prefix=given.caller.names_within(None),
     )
     return _with_token({"Flows": [flow_view(flow) for flow in page.items]}, page.next_token)
 
@@ -172,14 +173,16 @@ async def get_execution_history(operations: Operations, given: Parameters) -> Js
 async def report_task_succeeded(operations: Operations, given: Parameters) -> JsonObject:
     """ReportTaskSucceeded."""
     token, output = given.required("TaskToken"), given.required("Output")
-    return {"EventId": await operations.tasks.report_succeeded(token, output, request_id=given.request_id)}
+    caller, request_id = given.caller, given.request_id
+    return {"EventId": await operations.tasks.report_succeeded(token, output, request_id=request_id, caller=caller)}
 
 
 async def report_task_failed(operations: Operations, given: Parameters) -> JsonObject:
     """ReportTaskFailed."""
     token, error = given.required("TaskToken"), given.required("Error")
-    cause, request_id = given.text("Cause"), given.request_id
-    return {"EventId": await operations.tasks.report_failed(token, error, cause, request_id=request_id)}
+    cause, request_id, caller = given.text("Cause"), given.request_id, given.caller
+    event_id = await operations.tasks.report_failed(token, error, cause, request_id=request_id, caller=caller)
+    return {"EventId": event_id}
 
 
 async def create_schedule(operations: Operations, given: Parameters) -> JsonObject:

@@ -9,6 +9,7 @@ from flowserver.api.rpc.actions import ACTIONS, LISTS
 from flowserver.api.rpc.parameters import Parameters
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
+from flowserver.operations.callers import Caller
 from flowserver.operations.operations import Operations
 
 
@@ -18,10 +19,13 @@ class LocalActions:
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
 
-    async def __call__(self, action: str, parameters: Mapping[str, str], request_id: str) -> list[bytes]:
+    async def __call__(
+        self, action: str, parameters: Mapping[str, str], request_id: str, flows: str = ""
+    ) -> list[bytes]:
         """Carry out an action."""
         try:
-            body = await ACTIONS[action](self._operations, Parameters(parameters, action, request_id))
+            given = Parameters(parameters, action, request_id, Caller(flows=flows))
+            body = await ACTIONS[action](self._operations, given)
             shown = {**body, "RequestId": request_id}
             if action in LISTS:
                 return await self._operations.encoding.run(partial(page_in_pieces, shown))

@@ -10,6 +10,7 @@ from typing import Final
 
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument, MissingParameter
+from flowserver.operations.callers import EVERYTHING, Caller
 
 PYTHON_NONE = "None"
 """What the classic Python SDK sends for a parameter that was set to None. `given` takes it for absent."""
@@ -35,8 +36,12 @@ def given(texts: Mapping[str, str], name: str) -> str | None:
 class Parameters:
     """Query and form merged. Making it raises InvalidArgument for a parameter that the action does not carry out."""
 
-    def __init__(self, texts: Mapping[str, str], action: str, request_id: str = "") -> None:
+    def __init__(
+        self, texts: Mapping[str, str], action: str, request_id: str = "", caller: Caller = EVERYTHING
+    ) -> None:
         self.request_id = request_id
+        self.caller = caller
+        """Who may make the call; of it only the flows are known."""
         self._texts = texts
         for name, actions in NOT_CARRIED_OUT.items():
             if name in texts and action not in actions and self.text(name) is not None:

@@ -21,6 +21,7 @@ from flowserver.api.large_bodies import Header, send_pieces
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission_recheck import Check, WhileAllowed
 from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
+from flowserver.api.rpc.needs import NEEDS
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
 from flowserver.base.clock import Clock
@@ -36,6 +37,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.operations.access import AccessOperations
+from flowserver.operations.callers import EVERYTHING, Caller, Need
 
 READING = ("Describe", "List", "Get")
 """How the names of those actions begin that change nothing."""
@@ -48,8 +50,9 @@ FORM = "application/x-www-form-urlencoded"
 FIELDS_MAX = 200
 """Parameters of one request; real ones have at most a few dozen."""
 
-ActionHandler = Callable[[str, Mapping[str, str], str], Awaitable[list[bytes]]]
-"""Carry out one of ACTIONS with these parameters, under a request id; returns the pieces of the answer's body.
+ActionHandler = Callable[[str, Mapping[str, str], str, str], Awaitable[list[bytes]]]
+"""Carry out one of ACTIONS with these parameters, under a request id, for a caller that may see and use only flows
+whose names begin with the last argument; returns the pieces of the answer's body.
 
 A request that fails is a FlowServerError."""
 
@@ -98,14 +101,14 @@ class RpcRoute:
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
         changes = state["changes"] = not name.startswith(READING)
-        check = await self._check_caller(received, changes=changes)
+        caller, check = await self._check_caller(received, NEEDS[name], changes=changes)
         if name not in WAITING:
-            return await self._handler(name, parameters, request_id)
+            return await self._handler(name, parameters, request_id, caller.flows)
         async with WhileAllowed(check):
-            return await self._handler(name, parameters, request_id)
+            return await self._handler(name, parameters, request_id, caller.flows)
 
-    async def _check_caller(self, received: SignedRequest, *, changes: bool) -> Check:
-        """Raises a refusal, or returns how to ask once more whether the caller is allowed."""
+    async def _check_caller(self, received: SignedRequest, need: Need, *, changes: bool) -> tuple[Caller, Check]:
+        """Raises a refusal, or returns the caller, and how to ask once more whether it is allowed."""
         access = self._access
         headers = received.headers
         if await access.is_open():
@@ -113,19 +116,21 @@ class RpcRoute:
             check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
             if changes and received.method != "POST":
                 check_change_by_get(headers)
-            return access.check_open
+            return EVERYTHING, access.check_open
+        flow = given(received.parameters, need.flow) if isinstance(need.flow, str) else None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            check = partial(access.check_bearer, token.strip())
-            await check()
-            return check
+            check = partial(access.admit_bearer, token.strip(), need, flow)
+            return await check(), check
         claim = read_claim(received)
         if claim is None:
             raise MissingParameter("the request is not signed: AccessKeyId and Signature are missing")
         secret = await access.secret_of(claim.access_key_id)
         verify(received, claim, secret, self._clock.now_ms())
+        check = partial(access.admit_holder, claim.access_key_id, need, flow)
+        caller = await check()
         await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
-        return partial(access.check_key, claim.access_key_id)
+        return caller, check
 
 
 async def _receive(scope: Scope, headers: Mapping[str, str], receive: Receive) -> SignedRequest:

@@ -41,6 +41,13 @@ def definition_of(connection: Connection, execution_id: str) -> str | None:
 _FIND_DEFINITION = select(executions.c.definition_id).where(executions.c.execution_id == bindparam("b_id"))
 
 
+def flow_name_of(connection: Connection, execution_id: str) -> str | None:
+    """The name of the flow of an execution; None if there is no such execution."""
+    query = select(flows.c.name).join(executions, executions.c.flow_id == flows.c.flow_id)
+    found: str | None = connection.execute(query.where(executions.c.execution_id == execution_id)).scalar_one_or_none()
+    return found
+
+
 def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
     """The (flow id, name) pairs that are taken, each with the execution's id and status."""
     rows = fetch_rows(connection, _FIND_NAMES, {"asked": pairs(asked)})

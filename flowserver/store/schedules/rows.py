@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from flowserver.machine.schedules.state import Memory, Overlap, Schedule
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.sql.bounded_pages import read_page
+from flowserver.store.sql.prefixes import after_all
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 
 log = logging.getLogger(__name__)
@@ -75,15 +76,24 @@ def find_schedule(connection: Connection, flow_name: str, name: str, *, lock: bo
 
 
 def list_schedules(
-    connection: Connection, *, flow_name: str | None, begin: tuple[str, str], limit: int, bytes_max: int
+    connection: Connection,
+    *,
+    flow_name: str | None,
+    flows: str = "",
+    begin: tuple[str, str],
+    limit: int,
+    bytes_max: int,
 ) -> tuple[list[Schedule], tuple[str, str] | None]:
-    """Schedules of a flow, or of all, by flow and name from `begin` on, and where the next page begins.
+    """Schedules by flow and name from `begin` on, and where the next page begins.
 
-    The page has at most `limit` and, from the second on, `bytes_max` bytes. Damaged rows are left out.
+    They are those of a flow, or of all flows whose names begin with `flows`. The page has at most `limit` and, from the
+    second on, `bytes_max` bytes. Damaged rows are left out.
     """
     query = select(schedules).order_by(schedules.c.flow_name, schedules.c.name)
     if flow_name is None:
-        query = query.where(tuple_(schedules.c.flow_name, schedules.c.name) >= tuple_(*begin))
+        query = query.where(tuple_(schedules.c.flow_name, schedules.c.name) >= tuple_(*max(begin, (flows, ""))))
+        if (end := after_all(flows)) is not None:
+            query = query.where(schedules.c.flow_name < end)
     else:
         query = query.where(schedules.c.flow_name == flow_name, schedules.c.name >= begin[1])
     rows, following = read_page(connection, query, limit, bytes_max, "flow_name", "name")

@@ -36,6 +36,7 @@ REVISIONS: Final = (
     "0023",
     "0024",
     "0025",
+    "0026",
 )
 """The revision of every migration, oldest first."""
 

@@ -299,6 +299,10 @@ access_keys = Table(
     Column("label", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("disabled_at", BigInteger),
+    Column("role", Text, nullable=False, server_default=text("'admin'")),
+    Column("flows", Text, nullable=False, server_default=text("''")),
+    Column("expires_at", BigInteger),
+    Column("last_used_at", BigInteger),
 )
 """Access keys. The secret is stored as it is, because signatures are computed with it; the bearer token as SHA-256."""
 

@@ -13,7 +13,7 @@ from tests.invokers.wire_server import WireServer
 
 async def test_an_open_server_permits_everything(client: httpx.AsyncClient) -> None:
     shown = (await client.get("/v1/permissions")).json()
-    assert shown == {"key": None, "open": True, "may": list(PERMISSIONS)}
+    assert shown == {"key": None, "open": True, "role": "admin", "flows": "", "may": list(PERMISSIONS)}
     assert "executions.start" in shown["may"]
 
 
@@ -22,12 +22,15 @@ async def test_a_caller_learns_the_label_of_its_key(token: str, client: httpx.As
     assert_problem(await client.get("/v1/keys"), 401, "AccessDenied")
     client.headers["Authorization"] = f"Bearer {token}"
     shown = (await client.get("/v1/permissions")).json()
-    assert (shown["key"], shown["open"]) == ("tests", False)
+    assert (shown["key"], shown["open"], shown["role"]) == ("tests", False, "admin")
 
 
 async def test_keys_are_listed_without_secrets(token: str, client: httpx.AsyncClient, app: Application) -> None:
     client.headers["Authorization"] = f"Bearer {token}"
-    made = [make_access_key(label, 1_000) for label in ("<b>deploy</b>", "old")]
+    made = [
+        make_access_key("<b>deploy</b>", 1_000, role="deployer", flows="order-", expires_at=3_000),
+        make_access_key("old", 1_000),
+    ]
     with app.state.engine.database.write() as connection:
         for each in made:
             insert_access_key(connection, each.key)
@@ -44,7 +47,13 @@ async def test_keys_are_listed_without_secrets(token: str, client: httpx.AsyncCl
         "<b>deploy</b>": None,
         "old": "1970-01-01T00:00:02.000Z",
     }
-    assert all(set(each) == {"id", "label", "createdTime", "disabledTime"} for each in found)
+    instants = {"createdTime", "expiresTime", "lastUsedTime", "disabledTime"}
+    assert all(set(each) == {"id", "label", "role", "flows", *instants} for each in found)
+    assert [(each["role"], each["flows"], each["expiresTime"]) for each in found] == [
+        ("admin", "", None),
+        ("deployer", "order-", "1970-01-01T00:00:03.000Z"),
+        ("admin", "", None),
+    ]
     assert_problem(await client.get("/v1/keys?nextToken=x/y"), 400, "InvalidArgument")
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from flowserver.api.rest.models.shared_types import Instant, NextToken, Resource, with_examples
 from flowserver.base.clock import format_instant
+from flowserver.operations.callers import Caller
 from flowserver.store.access_keys import ShownKey
 from flowserver.store.cluster.nodes import ShownNode
 
@@ -18,7 +19,11 @@ _NODE = {
 _KEY = {
     "id": "FLS0123456789ABCDEF0123",
     "label": "deploy",
+    "role": "deployer",
+    "flows": "",
     "createdTime": "2026-01-02T03:04:05.678Z",
+    "expiresTime": "2026-04-02T03:04:05.678Z",
+    "lastUsedTime": "2026-01-03T03:04:05.678Z",
     "disabledTime": None,
 }
 
@@ -26,11 +31,27 @@ _KEY = {
 class Permissions(Resource):
     """Who the caller is, and what it may do."""
 
-    model_config = with_examples({"key": "deploy", "open": False, "may": ["executions.start", "executions.stop"]})
+    model_config = with_examples(
+        {
+            "key": "shop",
+            "open": False,
+            "role": "starter",
+            "flows": "order-",
+            "may": ["executions.read", "executions.start"],
+        }
+    )
 
     key: Annotated[str | None, Field(description="The label of the caller's key; null if the server is open.")]
     open: Annotated[bool, Field(description="Whether the server has no keys, and answers programs on its machine.")]
+    role: Annotated[str, Field(description="The role of the caller's key; `admin` if the server is open.")]
+    flows: Annotated[str, Field(description="What the names of the flows begin with that the caller may see and use.")]
     may: Annotated[list[str], Field(description="The names of what the caller may do; unknown ones are to be ignored.")]
+
+    @classmethod
+    def of(cls, caller: Caller) -> Self:
+        """What the caller may do."""
+        label = caller.label
+        return cls(key=label, open=label is None, role=caller.role, flows=caller.flows, may=caller.permissions)
 
 
 class Node(Resource):
@@ -75,8 +96,12 @@ class AccessKey(Resource):
 
     id: str
     label: str
+    role: Annotated[str, Field(description="What its holder may do.")]
+    flows: Annotated[str, Field(description="What the names of the flows begin with that it is for; all if empty.")]
     created_time: Instant
-    disabled_time: Annotated[Instant | None, Field(description="Null while the key may be used.")]
+    expires_time: Annotated[Instant | None, Field(description="From then on it is refused; null: never.")]
+    last_used_time: Annotated[Instant | None, Field(description="Recorded once a minute at most; null: never.")]
+    disabled_time: Annotated[Instant | None, Field(description="Null while it is enabled.")]
 
     @classmethod
     def of(cls, key: ShownKey) -> Self:
@@ -84,9 +109,17 @@ class AccessKey(Resource):
         return cls(
             id=key.access_key_id,
             label=key.label,
+            role=key.role,
+            flows=key.flows,
             created_time=format_instant(key.created_at),
-            disabled_time=None if key.disabled_at is None else format_instant(key.disabled_at),
+            expires_time=_instant(key.expires_at),
+            last_used_time=_instant(key.last_used_at),
+            disabled_time=_instant(key.disabled_at),
         )
+
+
+def _instant(at_ms: int | None) -> str | None:
+    return None if at_ms is None else format_instant(at_ms)
 
 
 class AccessKeyPage(Resource):
