@@ -1,27 +1,24 @@
 """The command `flowserver test`: runs flow test files in virtual time, without a server."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
-from flowserver.base.durations import shown_duration
 from flowserver.base.limits import Limits
-from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.flow_test_output import RunFile, show
 from flowserver.cli.options import LenientFlag, LimitsFlag, MissingSourceFlag, read_settings
-from flowserver.cli.printable import printable
 from flowserver.cli.server_options import formatted
 from flowserver.flowtests.cases import Case, TestFile
+from flowserver.flowtests.coverage import Coverage, percent_of
 from flowserver.flowtests.file_names import SUFFIX
-from flowserver.flowtests.findings import Finding, located, render_finding
 from flowserver.flowtests.junit import junit_xml
+from flowserver.flowtests.lcov import lcov
 from flowserver.flowtests.loading import Loader, files_in
-from flowserver.flowtests.outcomes import Outcome, Rules, run_case, unused_by_all
-from flowserver.language.diagnostics import DefinitionRejected, render
+from flowserver.flowtests.outcomes import Rules, run_case, unused_by_all
+from flowserver.language.diagnostics import DefinitionRejected
 
 Paths = Annotated[
     list[Path] | None,
@@ -30,20 +27,15 @@ Paths = Annotated[
 Filter = Annotated[
     str | None, typer.Option("-k", metavar="TEXT", help="Only tests with this text in their file's name or their own.")
 ]
+MeasureFlag = Annotated[
+    bool, typer.Option("--coverage", help="Show which steps, options, retries and catches the tests reach.")
+]
+LcovFile = Annotated[Path | None, typer.Option("--lcov", metavar="FILE", help="Write the coverage as LCOV to FILE.")]
+FailUnder = Annotated[
+    float | None,
+    typer.Option("--fail-under", metavar="PERCENT", min=0, max=100, help="Fail if the coverage is less."),
+]
 JunitFile = Annotated[Path | None, typer.Option("--junitxml", metavar="FILE", help="Write a JUnit report to FILE.")]
-
-_SIGNS: Final = {True: "✔", False: "✘"}
-
-
-@dataclass(frozen=True, slots=True)
-class RunFile:
-    """A file whose tests have run, or whose text has mistakes."""
-
-    name: str
-    text: str
-    rejected: DefinitionRejected | None
-    outcomes: tuple[Outcome, ...] = ()
-    warnings: tuple[Finding, ...] = ()
 
 
 @formatted
@@ -52,31 +44,47 @@ def test(
     paths: Paths = None,
     only: Filter = None,
     junit_file: JunitFile = None,
+    coverage: MeasureFlag = False,
+    lcov_file: LcovFile = None,
+    fail_under: FailUnder = None,
     limits: LimitsFlag = None,
     lenient: LenientFlag = None,
     missing_source: MissingSourceFlag = None,
 ) -> None:
     """Run flow tests, in virtual time and without a server.
 
-    A test file is beside a definition, and its name ends in `.flowtest.yaml`. It says what the calls of the flow return, and
-    what has to come out.
+    A test file is beside a definition, and its name ends in `.flowtest.yaml`. It says what the calls of the flow
+    return, and what the result has to be.
 
-    Exit code 0: all tests pass. 1: a test fails. 2: a test file has mistakes. 3: there are no tests.
+    Exit code 0: all tests pass. 1: a test fails, or the coverage is less than --fail-under. 2: a test file has
+    mistakes. 3: there are no tests.
 
     \b
     Examples:
       flowserver test
       flowserver test flows/order.flowtest.yaml -k declined
       flowserver test flows/ --junitxml report.xml
+      flowserver test flows/ --coverage --fail-under 80
     """
     settings = read_settings({"limits": limits, "lenient": lenient, "missing_source": missing_source})
     rules = Rules(Limits.of(settings.limits), settings.missing_source)
     loader = Loader(rules.limits, lenient=settings.lenient)
-    files = [_run(file, loader, rules, only) for file in _found(paths or [Path()])]
+    measured = Coverage(rules.limits) if coverage or lcov_file is not None or fail_under is not None else None
+    files = [_run(file, loader, rules, only, measured) for file in _found(paths or [Path()])]
     if junit_file is not None:
-        junit_file.write_text(junit_xml([outcome for file in files for outcome in file.outcomes], _rejected(files)))
-    _show(files, output)
+        rejected = {file.name: file.mistakes for file in files if file.rejected is not None}
+        junit_file.write_text(junit_xml([outcome for file in files for outcome in file.outcomes], rejected), "utf-8")
+    if measured is not None and lcov_file is not None:
+        lcov_file.write_text(lcov(measured.files()), "utf-8")
+    show(files, measured.files() if measured is not None and coverage else None, output)
     _end(files, only)
+    if measured is not None and fail_under is not None:
+        _require(percent_of(measured.files()), fail_under)
+
+
+def _require(percent: float, wanted: float) -> None:
+    if percent < wanted:
+        raise CommandFailed(f"the coverage is {percent:.1f} %, less than {wanted:g} %")
 
 
 def _found(paths: list[Path]) -> list[Path]:
@@ -86,7 +94,7 @@ def _found(paths: list[Path]) -> list[Path]:
     return files
 
 
-def _run(file: Path, loader: Loader, rules: Rules, only: str | None) -> RunFile:
+def _run(file: Path, loader: Loader, rules: Rules, only: str | None, measured: Coverage | None) -> RunFile:
     try:
         text = file.read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -95,7 +103,11 @@ def _run(file: Path, loader: Loader, rules: Rules, only: str | None) -> RunFile:
         tests = loader.load(file, text)
     except DefinitionRejected as rejected:
         return RunFile(str(file), text, rejected)
-    outcomes = tuple(run_case(tests, case, rules) for case in tests.cases if _is_chosen(tests, case, only))
+    observe = None if measured is None else measured.observe
+    if measured is not None:
+        for source in tests.sources:
+            measured.add(source)
+    outcomes = tuple(run_case(tests, case, rules, observe) for case in tests.cases if _is_chosen(tests, case, only))
     return RunFile(str(file), text, None, outcomes, tuple(unused_by_all(tests, list(outcomes))))
 
 
@@ -111,94 +123,3 @@ def _end(files: list[RunFile], only: str | None) -> None:
         raise CommandFailed(f"no test has {only!r} in its name", ExitCode.NOT_FOUND)
     if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(ExitCode.FAILED)
-
-
-def _rejected(files: list[RunFile]) -> dict[str, str]:
-    return {file.name: _mistakes(file) for file in files if file.rejected is not None}
-
-
-def _mistakes(file: RunFile) -> str:
-    assert file.rejected is not None
-    return "\n".join(render(each, file.text, file.name) for each in file.rejected.diagnostics)
-
-
-def _show(files: list[RunFile], output: str) -> None:
-    if output == "name":
-        for file in files:
-            for outcome in file.outcomes:
-                if not outcome.passed:
-                    typer.echo(printable(f"{file.name}::{outcome.case.name}"))
-    elif output != "table":
-        show_document(output, [document for file in files for document in _documents(file)])
-    else:
-        for line in _lines(files):
-            typer.echo(printable(line))
-
-
-def _lines(files: list[RunFile]) -> Iterator[str]:
-    for file in files:
-        yield file.name
-        if file.rejected is not None:
-            yield _mistakes(file)
-        for outcome in file.outcomes:
-            yield f"  {_SIGNS[outcome.passed]} {outcome.case.name}  {_summary(outcome)}"
-            yield from (render_finding(each) for each in outcome.failures)
-            yield from (render_finding(each, "warning") for each in outcome.warnings)
-        yield from (render_finding(each, "warning") for each in file.warnings)
-    outcomes = [outcome for file in files for outcome in file.outcomes]
-    passed = sum(outcome.passed for outcome in outcomes)
-    rejected = sum(file.rejected is not None for file in files)
-    counts = [f"{passed} passed"] if outcomes else []
-    counts += [f"{len(outcomes) - passed} failed"] if passed < len(outcomes) else []
-    counts += [f"{rejected} with mistakes"] if rejected else []
-    yield f"{', '.join(counts) or '0 tests'} in {1000 * sum(each.seconds for each in outcomes):.1f} ms"
-
-
-def _summary(outcome: Outcome) -> str:
-    calls = len(outcome.record.calls)
-    took = shown_duration(outcome.record.took_ms)
-    return f"{calls} call{'' if calls == 1 else 's'}, {took} of virtual time"
-
-
-def _documents(file: RunFile) -> Iterator[dict[str, Any]]:
-    if file.rejected is not None:
-        yield {
-            "file": file.name,
-            "outcome": "mistakes",
-            "mistakes": [
-                {"line": each.span.line, "column": each.span.column, "id": each.id, "message": each.message}
-                | ({"hint": each.hint} if each.hint else {})
-                for each in file.rejected.diagnostics
-            ],
-        }
-    for outcome in file.outcomes:
-        execution = outcome.record.execution
-        yield {
-            "file": file.name,
-            "name": outcome.case.name,
-            "line": outcome.case.span.line,
-            "outcome": "passed" if outcome.passed else "failed",
-            "status": str(execution.status),
-            "error": execution.error,
-            "output": execution.output,
-            "path": outcome.record.entered,
-            "calls": len(outcome.record.calls),
-            "tookSeconds": outcome.record.took_ms / 1000,
-            "failures": [_finding(each) for each in outcome.failures],
-            "warnings": [_finding(each) for each in outcome.warnings],
-        }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "message": finding.message,
-        "line": finding.place.span.line,
-        "column": finding.place.span.column,
-    }
-    if finding.details:
-        document["details"] = list(finding.details)
-    if finding.definition is not None:
-        document["definition"] = located(finding.definition)
-    if finding.hint:
-        document["hint"] = finding.hint
-    return document

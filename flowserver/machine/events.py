@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from flowserver.base.json_values import Json, JsonObject
+from flowserver.base.json_values import Json, JsonObject, load_json_object
 
 LARGE_ELEMENTS: Final = 32
 LARGE_CHARACTERS: Final = 1_024
@@ -66,6 +66,14 @@ class Event:
     """JSON text of an object, with null in place of each of the `parts`."""
     parts: tuple[Part, ...] = ()
     """Large values, which are the same objects wherever one document was made of another. None when it was read."""
+
+
+def whole_detail(event: Event) -> JsonObject:
+    """The detail with its parts, as readers see it."""
+    detail = load_json_object(event.detail)
+    for part in event.parts:
+        detail[part.document][part.name] = part.value
+    return detail
 
 
 def cut(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:

@@ -97,3 +97,25 @@ def test_settings_of_the_server_apply(run, folder):
 def test_other_commands_pass_over_test_files_in_folders(run, folder):
     shutil.copy(EXAMPLES / "saga" / "flow.flowtest.yaml", folder / "saga.flowtest.yaml")
     assert run("validate", folder).stdout == f"{folder / 'flow.yaml'}: valid\n"
+
+
+def test_coverage(run, folder):
+    (folder / "flow.yaml").write_text(
+        "version: v1\ntype: flow\nsteps:\n"
+        "  - type: choice\n    name: c\n    choices: [{condition: $.a == 1, goto: p}]\n"
+        "  - {type: pass, name: p}\n"
+    )
+    (folder / "flow.flowtest.yaml").write_text("flow: flow.yaml\ntests: [{name: a, input: {a: 2}}]\n")
+    result = run("test", "--coverage", "--lcov", "c.info", "--fail-under", "80")
+    assert result.exit_code == 1
+    assert result.stderr == "flowserver: the coverage is 75.0 %, less than 80 %\n"
+    assert result.stdout.splitlines()[-3:] == [
+        "COVERAGE   STEPS  OPTIONS  RETRIES  CATCHES",
+        "flow.yaml  2/2    1/2      -        -        75 %",
+        "flow.yaml:6:15: not reached: option 1 of step c",
+    ]
+    assert "SF:flow.yaml" in (folder / "c.info").read_text()
+    assert run("test", "--fail-under", "75").exit_code == 0
+    document = json.loads(run("test", "--coverage", "-o", "json").stdout)
+    assert document["coverage"][0]["options"] == {"reached": 1, "total": 2}
+    assert document["tests"][0]["outcome"] == "passed"

@@ -16,7 +16,7 @@ from flowserver.base.limits import Limits
 from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, QueueTarget, Target, TopicTarget
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import Command, InvokeTask, StopInvocation
-from flowserver.machine.events import Event, EventType
+from flowserver.machine.events import Event, EventType, whole_detail
 from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import (
     Continue,
@@ -70,10 +70,7 @@ def whole(event: Event) -> Event:
     """The event with its parts inserted, as readers see it."""
     if not event.parts:
         return event
-    detail: JsonObject = load_json(event.detail)
-    for part in event.parts:
-        detail[part.document][part.name] = part.value
-    return replace(event, detail=dump_json(detail), parts=())
+    return replace(event, detail=dump_json(whole_detail(event)), parts=())
 
 
 class World:

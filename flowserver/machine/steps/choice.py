@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from flowserver.base.json_values import JsonObject
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX, holds
 from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ChoiceStep, Option
@@ -23,7 +24,7 @@ def enter_choice(turn: Turn, scope: Scope, step: ChoiceStep) -> None:
     The conditions share one fuel, since a definition has room for thousands; without it nothing is picked by mistake.
     """
     fuel = Fuel(CONDITION_VALUES_MAX)
-    scope.option = _choose(step, scope, fuel)
+    scope.option = choose(step, scope.step_input, fuel)
     turn.steps_left -= fuel.used // STEP_VALUES
     if fuel.is_spent:
         cause = f"the conditions compare more than {fuel.limit} values of the step's input"
@@ -46,9 +47,10 @@ def finish_option(turn: Turn, scope: Scope, step: ChoiceStep, child: Scope) -> N
     complete_step(turn, scope, child.local, child.local, goto=option.goto)
 
 
-def _choose(step: ChoiceStep, scope: Scope, fuel: Fuel) -> int | None:
+def choose(step: ChoiceStep, step_input: JsonObject | None, fuel: Fuel) -> int | None:
+    """The number of the option that is taken, DEFAULT_OPTION for the default, None if there is none."""
     for number, option in enumerate(step.options):
-        if option.condition is not None and holds(option.condition, scope.step_input, fuel):
+        if option.condition is not None and holds(option.condition, step_input, fuel):
             return number
     return None if step.default is None else DEFAULT_OPTION
 
