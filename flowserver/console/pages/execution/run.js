@@ -11,7 +11,6 @@ import { readSummary, withChanges } from "./summaries.js";
 const SUMMARY_MS = 250;
 /** Parking gives no event, and a redrive by others restarts what had ended: both are seen by looking. */
 const LOOK_MS = 15_000;
-const LOOK_AT_ENDED_MS = 60_000;
 const LOOK_SOON_MS = 1_000;
 /** How long the server may count a long history before the page shows how far it is; each time twice as long. */
 const FIRST_SECONDS = 0.2;
@@ -101,8 +100,7 @@ export class Run {
     }
     if (!this.stop.signal.aborted) {
       clearTimeout(this.lookTimer);
-      const wait = this.execution.peek()?.status === "Running" ? LOOK_MS : LOOK_AT_ENDED_MS;
-      this.lookTimer = setTimeout(() => !document.hidden && this.look(), wait);
+      this.lookTimer = setTimeout(() => !document.hidden && this.look(), LOOK_MS);
     }
   };
 
