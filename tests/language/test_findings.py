@@ -24,9 +24,10 @@ LIMITS_PASSED = {
 }
 MANY_FINDINGS = {"checking-stopped", "more-warnings"}
 MISSING_TARGETS = {"unknown-flow", "unknown-function"}
-ELSEWHERE = {"bad-character", *LIMITS_PASSED, *MANY_FINDINGS, *MISSING_TARGETS}
-"""Ids that need texts too large or unusual for a Markdown file, or a server; test_source.py, test_limits.py,
-test_work.py and test_deployments.py produce them.
+OF_FLOW_TESTS = {"unknown-resource", "unknown-step", "unusable-flow"}
+ELSEWHERE = {"bad-character", *LIMITS_PASSED, *MANY_FINDINGS, *MISSING_TARGETS, *OF_FLOW_TESTS}
+"""Ids that need texts too large or unusual for a Markdown file, or a server, or a flow test; test_source.py,
+test_limits.py, test_work.py, test_deployments.py and flowtests/test_mistakes.py produce them.
 """
 
 
