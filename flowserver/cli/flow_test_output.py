@@ -105,6 +105,7 @@ def _documents(file: RunFile) -> Iterator[dict[str, Any]]:
             "path": outcome.record.entered,
             "calls": len(outcome.record.calls),
             "tookSeconds": outcome.record.took_ms / 1000,
+            "seconds": round(outcome.seconds, 6),
             "failures": [_finding(each) for each in outcome.failures],
             "warnings": [_finding(each) for each in outcome.warnings],
         }

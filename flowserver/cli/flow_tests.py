@@ -88,6 +88,9 @@ def _require(percent: float, wanted: float) -> None:
 
 
 def _found(paths: list[Path]) -> list[Path]:
+    for path in paths:
+        if path.is_file() and not path.name.endswith(SUFFIX):
+            raise CommandFailed(f"{path} is no flow test: their names end in {SUFFIX}", ExitCode.USAGE)
     files = list(files_in(paths))
     if not files:
         raise CommandFailed(f"{', '.join(map(str, paths))} holds no files *{SUFFIX}", ExitCode.NOT_FOUND)

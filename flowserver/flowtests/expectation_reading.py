@@ -27,10 +27,16 @@ def read_expectation(reader: AttributeReader, node: MapNode) -> Expectation:
     for one, other in (("output", "outputIncludes"), ("path", "pathIncludes"), ("cause", "causeIncludes")):
         if {one, other} <= found.written:
             reader.report.error("exactly-one", found.key_span(other), f"only one of `{one}` and `{other}` can be given")
+    status = found.get("status", ScalarNode)
+    if "error" in found.written or (status is not None and status.text != Status.SUCCEEDED):
+        for name in ("output", "outputIncludes"):
+            if name in found.written:
+                message = "an execution that does not succeed has no output"
+                reader.report.error("exactly-one", found.key_span(name), message, "check `error` and `cause`")
     took = found.any("took")
     return Expectation(
         span=found.span,
-        status=found.get("status", ScalarNode),
+        status=status,
         output=found.get("output", MapNode),
         output_includes=found.get("outputIncludes", MapNode),
         error=found.get("error", ScalarNode),

@@ -1,13 +1,24 @@
 """Checks that the steps and resources that a test file names are in its flows: a misspelt mock would never be used."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from flowserver.flowtests.cases import Mock, Mocks, Table, TestFile
+from flowserver.flowtests.mocks import kind_of
 from flowserver.flowtests.resource_names import meant_by_key, names_of
 from flowserver.flowtests.step_paths import general, tasks_of, walk
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, QueueTarget, Span, Target, TopicTarget
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    Pattern,
+    QueueTarget,
+    Span,
+    Target,
+    TaskStep,
+    TopicTarget,
+)
 from flowserver.language.nodes import ListNode, ScalarNode
 from flowserver.language.resources import START_EXECUTION
 from flowserver.machine.event_paths import is_path
@@ -20,9 +31,9 @@ class KnownNames:
         self._file = file
         self._report = report
         self._work = work
-        walked = [(path, step) for source in file.sources for path, step in walk(source.flow)]
-        self._paths = {general(path) for path, _ in walked}
-        self._names = {step.name for _, step in walked}
+        self._walked = [(general(path), step) for source in file.sources for path, step in walk(source.flow)]
+        self._paths = {path for path, _ in self._walked}
+        self._names = {step.name for _, step in self._walked}
         self._own_paths = {general(path) for path, _ in walk(file.source.flow)}
         self._targets = [task.target for source in file.sources for task in tasks_of(source.flow)]
         self._starts_any_flow = any(_starts_any(target) for target in self._targets)
@@ -40,9 +51,13 @@ class KnownNames:
                     self._check_resource(calls.key, calls.span, self._targets)
 
     def _check_mocks(self, mocks: Mocks) -> None:
-        for table in (mocks.steps, mocks.callbacks):
-            for mock in table.values():
-                self._check_step(mock.key, mock.span)
+        for mock in mocks.steps.values():
+            self._check_task(mock, "calls nothing", lambda _: True)
+            if mock.real is not None:
+                self._check_task(mock, "starts no sub-flow", lambda task: kind_of(task.target) == "flows")
+        for mock in mocks.callbacks.values():
+            what = "does not wait for a callback"
+            self._check_task(mock, what, lambda task: task.pattern is Pattern.WAIT_FOR_CALLBACK)
         kinds: tuple[tuple[Table, tuple[type, ...]], ...] = (
             (mocks.functions, (FunctionTarget, ActionTarget)),
             (mocks.queues, (QueueTarget,)),
@@ -64,6 +79,15 @@ class KnownNames:
         known = sorted({name for target in targets for name in names_of(target)})
         hint = self._work.similar(key, known[:100]) or (f"there is {shown(known[0])}" if known else None)
         self._report.error("unknown-resource", span, f"no step of the flow calls {shown(key)}", hint)
+
+    def _check_task(self, mock: Mock, what: str, is_fit: Callable[[TaskStep], bool]) -> None:
+        """Report a mock for a step that makes no call which it could answer."""
+        if not self._is_step(mock.key):
+            self._unknown_step(mock.key, mock.span, self._paths if is_path(mock.key) else self._names)
+            return
+        meant = (step for path, step in self._walked if mock.key == step.name or general(mock.key) == path)
+        if not any(isinstance(step, TaskStep) and is_fit(step) for step in meant):
+            self._report.error("bad-value", mock.span, f"the step {shown(mock.key)} {what}")
 
     def _check_list(self, node: ListNode | None, paths: set[str] | None) -> None:
         for item in node.items if node else ():

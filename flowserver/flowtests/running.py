@@ -110,7 +110,7 @@ class VirtualRun:
 
     def run(self) -> Record:
         """Run to the end of the execution and of its sub-flows; raises CaseStopped if the mocks do not let it."""
-        self._start(self._root)
+        self._later(self._root, self._now_ms, Start())
         while self._due:
             due_ms, _, _, running, message = heapq.heappop(self._due)
             if _is_awaited(running.execution, message, due_ms):
@@ -126,14 +126,12 @@ class VirtualRun:
         running = self._by_id[execution_id] = Running(source, execution)
         return running
 
-    def _start(self, running: Running) -> None:
-        self._tell(running, Start())
-        self._later(running, running.execution.deadline_at, DeadlineReached())
-
     def _tell(self, running: Running, message: Message) -> None:
         turn = self._advance(running, message)
         while turn.more:
             turn = self._advance(running, Continue())
+        if isinstance(message, Start):
+            self._later(running, running.execution.deadline_at, DeadlineReached())
 
     def _advance(self, running: Running, message: Message) -> Turn:
         environment = Environment(self._now_ms, self._limits, self._missing_source, _token_for)
@@ -194,7 +192,8 @@ class VirtualRun:
         if answer.child is not None:
             child = answer.child
             name = child.name or f"{running.execution.name}-{len(self._by_id)}"
-            self._start(self._open(child.source, child.flow_name, name, child.input, child.callback_token))
+            opened = self._open(child.source, child.flow_name, name, child.input, child.callback_token)
+            self._later(opened, self._now_ms, Start())
 
     def _report(self, token: str, after_ms: int, result: Result) -> None:
         execution_id, scope_id, entered_event_id, wait_id = token.split("/")

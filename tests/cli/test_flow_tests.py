@@ -75,13 +75,20 @@ def test_folders_without_tests(run, tmp_path):
     assert run("test", tmp_path / "no.flowtest.yaml").exit_code == 3
 
 
+def test_a_definition_is_no_test(run, folder):
+    result = run("test", "flow.yaml")
+    expected = "flowserver: flow.yaml is no flow test: their names end in .flowtest.yaml\n"
+    assert (result.exit_code, result.stderr) == (2, expected)
+
+
 def test_mocks_that_no_test_uses_are_warned_of(run, folder):
     (folder / "flow.flowtest.yaml").write_text(
-        "flow: flow.yaml\nsteps: {Stop: {return: {}}}\ntests: [{name: a, expect: {error: Broken}}]\n"
+        "flow: flow.yaml\nsteps: {Call: {return: {}}}\ntests: [{name: a, expect: {error: Broken}}]\n"
     )
+    (folder / "flow.yaml").write_text(f"{FLOW}  - {{type: task, name: Call, resourceArn: 'acs:fc:::functions/f'}}\n")
     result = run("test")
     assert result.exit_code == 0
-    assert "flow.flowtest.yaml:2:9: warning: the mock `Stop` of steps is not used by any test" in result.stdout
+    assert "flow.flowtest.yaml:2:9: warning: the mock `Call` of steps is not used by any test" in result.stdout
 
 
 def test_settings_of_the_server_apply(run, folder):

@@ -15,6 +15,14 @@ STEPS = """
 
 
 MISTAKES = {
+    "tests: [{name: a, steps: {Check: {}}}]": "2:27 bad-value: the step `Check` calls nothing",
+    "tests: [{name: a, callbacks: {Charge: {never: true}}}]": (
+        "2:31 bad-value: the step `Charge` does not wait for a callback"
+    ),
+    "tests: [{name: a, steps: {Charge: {real: flow.yaml}}}]": "2:27 bad-value: the step `Charge` starts no sub-flow",
+    "tests: [{name: a, expect: {error: E, output: {}}}]": (
+        "2:38 exactly-one: an execution that does not succeed has no output; check `error` and `cause`"
+    ),
     "test: []": ("2:1 unknown-attribute: `test` is not an attribute of a flow test file; did you mean `tests`?"),
     "tests: []": "2:8 empty-list: `tests` needs at least one test",
     "tests: [{expect: {}}]": "2:10 missing-attribute: a test needs `name`",

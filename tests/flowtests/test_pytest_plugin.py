@@ -6,12 +6,16 @@ import sys
 
 from tests.tidy.source_files import ROOT
 
-FLOW = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: Stop, error: Broken}\n"
+FLOW = """version: v1
+type: flow
+steps:
+  - {type: fail, name: Stop, error: Broken}
+  - {type: task, name: Call, resourceArn: 'acs:fc:::functions/f'}
+"""
 TESTS = """flow: flow.yaml
-steps: {Stop: {return: {}}}
 tests:
   - {name: good, expect: {error: Broken}}
-  - {name: bad, callbacks: {Stop: {never: true}}, expect: {error: Other}}
+  - {name: bad, steps: {Call: {never: true}}, expect: {error: Other}}
 """
 
 
@@ -29,6 +33,6 @@ def test_tests_are_items(tmp_path):
         timeout=120,
     )
     assert "1 failed, 1 passed, 1 warning, 1 error" in done.stdout, done.stdout + done.stderr
-    assert "flow.flowtest.yaml:5:67: failed: expected the error Other, got Failed with Broken" in done.stdout
+    assert "flow.flowtest.yaml:4:63: failed: expected the error Other, got Failed with Broken" in done.stdout
     assert "broken.flowtest.yaml:2:10: error[unknown-attribute]: `nmae` is not an attribute of a test" in done.stdout
     assert "Traceback" not in done.stdout

@@ -82,11 +82,12 @@ def test_an_exhausted_list_fails_the_test_at_its_line(run_tests):
 
 def test_replies_that_are_left_are_warned_of(run_tests):
     (outcome,) = run_tests(
-        CHARGE, "tests:\n  - {name: a, functions: {charge: {return: {}, times: 3}}, callbacks: {Refund: {never: true}}}"
+        CHARGE + APPROVE,
+        "tests:\n  - {name: a, functions: {charge: {return: {}, times: 3}}, callbacks: {Approve: {never: true}}}",
     )
     assert outcome.passed
     assert [each.message for each in outcome.warnings] == [
-        "the mock `Refund` of callbacks is not used",
+        "the mock `Approve` of callbacks is not used",
         "1 of the 3 replies of `charge` are used",
     ]
 
@@ -223,3 +224,10 @@ def test_asynchronous_invocations_end_later(run_tests):
 def test_a_result_that_is_no_object_is_an_error(run_tests):
     outcomes = run_tests(CHARGE, "tests: [{name: a, steps: {Charge: {return: 3}}, expect: {error: FnF.InvalidLocal}}]")
     assert messages(outcomes) == []
+
+
+def test_a_flow_that_starts_itself_without_an_end_fails_clearly(run_tests):
+    steps = "  - {type: task, name: Again, resourceArn: 'acs:fnf:::flow/flow', pattern: sync}\n"
+    tests = "flows: {flow: {real: flow.yaml}}\ntests: [{name: a}]"
+    (outcome,) = run_tests(steps, tests, limits=Limits(flow_test_turns_max=1500))
+    assert messages([outcome]) == ["the execution does not end: it has made more than 1500 turns"]
