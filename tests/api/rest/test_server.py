@@ -29,7 +29,7 @@ async def test_keys_are_listed_without_secrets(token: str, client: httpx.AsyncCl
     client.headers["Authorization"] = f"Bearer {token}"
     made = [
         make_access_key("<b>deploy</b>", 1_000, role="deployer", flows="order-", expires_at=3_000),
-        make_access_key("old", 1_000),
+        make_access_key("old", 1_001),
     ]
     with app.state.engine.database.write() as connection:
         for each in made:
