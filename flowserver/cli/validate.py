@@ -67,7 +67,7 @@ def validate(
     """
     settings = read_settings({"limits": limits, "lenient": lenient})
     in_force = Limits.of(settings.limits)
-    texts = {name: _read(name) for name in dict.fromkeys(_names_in(files))}
+    texts = {name: read_definition(name) for name in dict.fromkeys(names_in(files))}
     given = [(name, text) for name, text in texts.items() if text is not None]
     checked = [check(name, text, in_force, lenient=settings.lenient) for name, text in given]
     if output == "name":
@@ -92,7 +92,7 @@ def check(name: str, text: str, limits: Limits, *, lenient: bool = False) -> Che
         return CheckedFile(name, text, error.diagnostics)
 
 
-def _names_in(paths: Iterable[str]) -> Iterator[str]:
+def names_in(paths: Iterable[str]) -> Iterator[str]:
     """The files, and the definitions in folders; raises CommandFailed for a folder without any."""
     for path in paths:
         if path != STDIN and Path(path).is_dir():
@@ -102,7 +102,7 @@ def _names_in(paths: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _read(name: str) -> str | None:
+def read_definition(name: str) -> str | None:
     """The text, with its line ends as they are; None, after a line on stderr, if it cannot be had."""
     try:
         content = typer.get_binary_stream("stdin").read() if name == STDIN else Path(name).read_bytes()
@@ -124,11 +124,11 @@ def _show(files: Iterable[CheckedFile]) -> None:
     for checked in files:
         name = typer.format_filename(checked.name)
         for found in checked.found:
-            console.print(_coloured(render(found, checked.text, name), found))
+            console.print(coloured(render(found, checked.text, name), found))
         console.print(Text(f"{name}: {_summary(checked)}"))
 
 
-def _coloured(rendered: str, found: Diagnostic) -> Text:
+def coloured(rendered: str, found: Diagnostic) -> Text:
     """Colours disappear by themselves where the output is no terminal."""
     colour = _COLOURS[found.severity]
     head, _, rest = rendered.partition("\n")
@@ -141,9 +141,10 @@ def _coloured(rendered: str, found: Diagnostic) -> Text:
 
 def _summary(checked: CheckedFile) -> str:
     errors, warnings = checked.count(Severity.ERROR), checked.count(Severity.WARNING)
-    parts = ["valid"] if not errors else [_counted(errors, "error")]
-    return ", ".join(parts + ([_counted(warnings, "warning")] if warnings else []))
+    parts = ["valid"] if not errors else [counted(errors, "error")]
+    return ", ".join(parts + ([counted(warnings, "warning")] if warnings else []))
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """`1 error`, `2 errors`."""
     return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -29,7 +29,8 @@ VERSIONS = ("v1", "v1beta1")
 STORED_LIMITS: Final = replace(Limits(), definition_characters_max=sys.maxsize)
 """Limits for definitions that were accepted before; a bound that came later does not stop them."""
 
-_REF_KEYS = frozenset({"resourceArn"})
+REF_KEYS: Final = frozenset({"resourceArn"})
+"""The keys whose values may have the tag `!Ref`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def parse(
     report, work = Report(lenient=lenient), work or Work()
     flow = None
     try:
-        root = read_source(text, limits, report, work, _REF_KEYS if allow_ref_tags else frozenset())
+        root = read_source(text, limits, report, work, REF_KEYS if allow_ref_tags else frozenset())
         flow = _flow(root, AttributeReader(report, limits, work))
     except CheckingStopped:
         pass

@@ -8,6 +8,7 @@ from typing import Final
 
 from fastapi.routing import APIRoute
 
+from flowserver.analysis.rules import RULES
 from flowserver.api.fc.router import ROUTES as FC_ROUTES
 from flowserver.api.mns.router import CALLS as MNS_CALLS
 from flowserver.api.rest.auth import Unauthenticated
@@ -127,6 +128,12 @@ def _severity(id: str, meaning: str) -> str:
     if id in LENIENT:
         return "error; warning with `--lenient`"
     return "warning" if meaning.startswith(WARNING) else "error"
+
+
+def rules() -> str:
+    """Every rule of `flowserver prove`, and why its findings are true."""
+    rows = ((f"`{name}`", str(rule.severity), rule.finds, rule.why) for name, rule in RULES.items())
+    return table(("rule", "severity", "finds", "why it is true"), rows)
 
 
 def api_errors() -> str:
@@ -319,6 +326,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "limits": limits,
     "fixed limits": fixed_limits,
     "diagnostics": diagnostics,
+    "rules": rules,
     "API errors": api_errors,
     "REST errors": rest_errors,
     "errors of calls": call_errors,

@@ -1,0 +1,87 @@
+"""All that can be said of a definition before it runs: the parser's findings, and those of the rules."""
+
+from dataclasses import dataclass
+
+from flowserver.analysis.callbacks_and_ids import check_callbacks_and_ids
+from flowserver.analysis.data_flow import FLOW_CONTEXT, DataFlow, TooManySteps, built
+from flowserver.analysis.errors_and_retries import check_errors
+from flowserver.analysis.missing_data import check_data
+from flowserver.analysis.places import Places
+from flowserver.analysis.rules import Finding
+from flowserver.analysis.shapes import EMPTY, UNKNOWN_OBJECT
+from flowserver.analysis.subject import Owner, Subject
+from flowserver.analysis.suppressions import suppressions_in, without_suppressed
+from flowserver.analysis.time_and_loops import check_time
+from flowserver.analysis.worst_case import Cost, check_sizes, worst_case
+from flowserver.base.limits import Limits
+from flowserver.language.diagnostics import DefinitionRejected, Severity, shown
+from flowserver.language.graph import Flow
+from flowserver.language.parser import parse
+from flowserver.language.reachability import nested_lists
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was found, in order of place; `worst_case` is None for a definition that is not valid."""
+
+    findings: tuple[Finding, ...]
+    worst_case: Cost | None
+
+
+def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
+    """Look at a definition in YAML or JSON; raises nothing, for any text.
+
+    A definition with errors has the parser's findings alone.
+    """
+    try:
+        parsed = parse(text, limits, allow_ref_tags=True, lenient=lenient)
+    except DefinitionRejected as error:
+        return Proof(tuple(Finding.of(found) for found in error.diagnostics), None)
+    flow = parsed.flow
+    subject = Subject(flow, limits, Places(text, limits), _data_of(flow), _owners(flow))
+    for found in parsed.warnings:
+        subject.findings[Finding.of(found)] = None
+    _check_entered(subject)
+    check_data(subject)
+    check_errors(subject)
+    check_time(subject)
+    check_callbacks_and_ids(subject)
+    check_sizes(subject)
+    cost = worst_case(subject)
+    comments = suppressions_in(text, (step.span for _, _, step in subject.steps()))
+    told = without_suppressed(subject.findings, comments)
+    told.sort(key=lambda each: (each.span.line, each.span.column, each.severity is Severity.WARNING, each.id))
+    return Proof(tuple(told), cost)
+
+
+def _data_of(flow: Flow) -> DataFlow | None:
+    given = UNKNOWN_OBJECT
+    if flow.input_mappings is not None:
+        given = built(flow.input_mappings, UNKNOWN_OBJECT, EMPTY, FLOW_CONTEXT)
+    try:
+        return DataFlow(flow.root, given)
+    except TooManySteps:
+        return None
+
+
+def _owners(flow: Flow) -> dict[int, Owner]:
+    return {
+        nested.list_id: Owner(steps.list_id, index)
+        for steps in flow.lists
+        for index, step in enumerate(steps.steps)
+        for nested in nested_lists(step)
+    }
+
+
+def _check_entered(subject: Subject) -> None:
+    """Report the steps after a step that always fails; those that no way leads to are the parser's to report."""
+    known = {found.span for found in subject.findings if found.id == "unreachable-step"}
+    for steps in subject.flow.lists:
+        facts = subject.facts_of(steps)
+        if facts is None:
+            continue
+        for index, step in enumerate(steps.steps):
+            span = subject.places.name_of(step.span)
+            if index not in facts.steps and span not in known:
+                message = f"{shown(step.name)} never runs: every way to it leads through a step that never succeeds"
+                subject.findings[Finding("unreachable-step", Severity.WARNING, message, span)] = None

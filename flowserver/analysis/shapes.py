@@ -1,0 +1,199 @@
+"""What is known of a JSON value before the flow runs: an abstraction that holds for every execution.
+
+A shape represents a set of values. `look_up` says of a path whether it finds something in all of them, in none, or
+whether that is not known. Shapes that meet are joined, and the result represents both; nesting is bounded, so that a
+loop that wraps its data once more each time has a last shape.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from flowserver.base.json_values import Json
+from flowserver.expressions.paths import EVERY, Segment
+
+DEPTH_MAX: Final = 6
+"""Levels of a shape; what is deeper is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Any value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A text, a number, a boolean or null."""
+
+    kind: str
+    is_constant: bool = False
+    """Whether it is written in the definition, and so the same in each execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list; `item` represents each of its elements, and is None if nothing is known to be in it."""
+
+    item: "Shape | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The value of a key; `is_sure` if every object that the shape represents has the key."""
+
+    shape: "Shape"
+    is_sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An object; it has no other keys than `parts`, unless it `is_open`."""
+
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    is_open: bool = False
+
+
+Shape = Anything | Scalar | Array | Document
+
+ANYTHING: Final = Anything()
+NULL: Final = Scalar("null", is_constant=True)
+EMPTY: Final = Document()
+UNKNOWN_OBJECT: Final = Document(is_open=True)
+
+
+class Presence(Enum):
+    """Whether a path finds something in the values that a shape represents."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+    SOMETIMES = "sometimes"
+    UNKNOWN = "unknown"
+
+
+def shape_of(value: Json, depth: int = 0) -> Shape:
+    """The shape of a constant."""
+    if depth >= DEPTH_MAX:
+        return ANYTHING
+    if isinstance(value, dict):
+        return Document({key: Part(shape_of(item, depth + 1)) for key, item in value.items()})
+    if isinstance(value, list):
+        joined: Shape | None = None
+        for item in value:
+            joined = join(joined, shape_of(item, depth + 1))
+        return Array(joined)
+    if value is None or isinstance(value, (bool, str)):
+        kind = "null" if value is None else "boolean" if isinstance(value, bool) else "text"
+        return Scalar(kind, is_constant=True)
+    return Scalar("number", is_constant=True)
+
+
+def join(one: Shape | None, other: Shape | None) -> Shape:
+    """The shape that represents the values of both; None represents no value."""
+    if one is None or other is None or one == other:
+        found = other if one is None else one
+        return ANYTHING if found is None else found
+    if isinstance(one, Scalar) and isinstance(other, Scalar) and one.kind == other.kind:
+        return Scalar(one.kind)
+    if isinstance(one, Array) and isinstance(other, Array):
+        return Array(None if one.item is None and other.item is None else join(one.item, other.item))
+    if isinstance(one, Document) and isinstance(other, Document):
+        return join_documents(one, other)
+    return ANYTHING
+
+
+def join_documents(one: Document, other: Document) -> Document:
+    """The object that represents both."""
+    parts: dict[str, Part] = {}
+    for key in (*one.parts, *(key for key in other.parts if key not in one.parts)):
+        here, there = one.parts.get(key), other.parts.get(key)
+        if here is not None and there is not None:
+            parts[key] = Part(join(here.shape, there.shape), here.is_sure and there.is_sure)
+        else:
+            lacking = other if there is None else one
+            known = here or there
+            assert known is not None
+            parts[key] = Part(ANYTHING if lacking.is_open else known.shape, is_sure=False)
+    return Document(parts, one.is_open or other.is_open)
+
+
+def overlaid(below: Document, above: Document) -> Document:
+    """The keys of `above` over those of `below`, as steps merge them."""
+    parts = dict(below.parts)
+    if above.is_open:
+        parts = {key: Part(ANYTHING, part.is_sure) for key, part in parts.items()}
+    for key, part in above.parts.items():
+        under = parts.get(key)
+        if part.is_sure:
+            parts[key] = part
+        elif under is not None:
+            parts[key] = Part(join(part.shape, under.shape), under.is_sure)
+        else:
+            parts[key] = Part(ANYTHING if below.is_open else part.shape, is_sure=False)
+    return Document(parts, below.is_open or above.is_open)
+
+
+def cut(shape: Shape, depth: int = 0) -> Shape:
+    """The shape with nothing known below DEPTH_MAX levels."""
+    if depth >= DEPTH_MAX:
+        return shape if isinstance(shape, Scalar) else ANYTHING
+    if isinstance(shape, Array):
+        return Array(None if shape.item is None else cut(shape.item, depth + 1))
+    if isinstance(shape, Document):
+        parts = {key: Part(cut(part.shape, depth + 1), part.is_sure) for key, part in shape.parts.items()}
+        return Document(parts, shape.is_open)
+    return shape
+
+
+def cut_document(document: Document) -> Document:
+    """The object with nothing known below DEPTH_MAX levels."""
+    found = cut(document)
+    assert isinstance(found, Document)
+    return found
+
+
+def look_up(shape: Shape, segments: tuple[Segment, ...]) -> tuple[Presence, Shape]:
+    """Whether a path finds something, and what; of NEVER the shape is `null`.
+
+    A `[*]` of a list always finds a list: here it counts as NEVER if nothing can ever be in that list.
+    """
+    presence = Presence.ALWAYS
+    for position, segment in enumerate(segments):
+        if segment is EVERY:
+            return _look_up_each(shape, segments[position + 1 :], presence)
+        found, shape = _step(shape, segment)
+        if found in (Presence.NEVER, Presence.UNKNOWN):
+            return found, shape
+        if found is Presence.SOMETIMES:
+            presence = found
+    return presence, shape
+
+
+def _look_up_each(shape: Shape, rest: tuple[Segment, ...], presence: Presence) -> tuple[Presence, Shape]:
+    if isinstance(shape, Anything):
+        return Presence.UNKNOWN, Array(ANYTHING)
+    if not isinstance(shape, Array):
+        return Presence.NEVER, NULL
+    if shape.item is None:
+        return presence, Array(None)
+    if EVERY in rest:
+        return presence, Array(ANYTHING)
+    found, item = look_up(shape.item, rest)
+    if found is Presence.NEVER:
+        return Presence.NEVER, Array(None)
+    return presence, Array(item)
+
+
+def _step(shape: Shape, segment: Segment) -> tuple[Presence, Shape]:
+    match shape:
+        case Anything():
+            return Presence.UNKNOWN, ANYTHING
+        case Document() if isinstance(segment, str):
+            part = shape.parts.get(segment)
+            if part is not None:
+                unsure = Presence.UNKNOWN if shape.is_open else Presence.SOMETIMES
+                return (Presence.ALWAYS if part.is_sure else unsure), part.shape
+            return (Presence.UNKNOWN, ANYTHING) if shape.is_open else (Presence.NEVER, NULL)
+        case Array() if isinstance(segment, int):
+            return Presence.UNKNOWN, ANYTHING
+    return Presence.NEVER, NULL

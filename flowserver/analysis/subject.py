@@ -1,0 +1,66 @@
+"""What the rules look at, and where they put their findings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from flowserver.analysis.data_flow import DataFlow, ListFacts, StepFacts
+from flowserver.analysis.places import Places
+from flowserver.analysis.rules import Finding, PathStep, severity_of
+from flowserver.base.limits import Limits
+from flowserver.language.graph import Flow, Span, Step, StepList
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The step that holds a list."""
+
+    list_id: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A valid definition, and all that is known of it; `data` is None if its data is not known."""
+
+    flow: Flow
+    limits: Limits
+    places: Places
+    data: DataFlow | None
+    owners: dict[int, Owner]
+    """The owner of each nested list."""
+    findings: dict[Finding, None] = field(default_factory=dict)
+
+    def report(
+        self, rule: str, span: Span, message: str, hint: str | None = None, path: tuple[PathStep, ...] = ()
+    ) -> None:
+        """Add a finding, once."""
+        self.findings[Finding(rule, severity_of(rule), message, span, hint, None, path)] = None
+
+    def steps(self) -> Iterator[tuple[StepList, int, Step]]:
+        """Every step with its list and its position."""
+        for steps in self.flow.lists:
+            for index, step in enumerate(steps.steps):
+                yield steps, index, step
+
+    def facts_of(self, steps: StepList) -> ListFacts | None:
+        """What is known of a list; None if nothing, or if it is never entered."""
+        return None if self.data is None else self.data.lists.get(steps.list_id)
+
+    def entered(self) -> Iterator[tuple[StepList, int, Step, StepFacts]]:
+        """Every step that may be entered, with what it has."""
+        for steps, index, step in self.steps():
+            facts = self.facts_of(steps)
+            if facts is not None and index in facts.steps:
+                yield steps, index, step, facts.steps[index]
+
+    def is_entered(self, steps: StepList, index: int) -> bool:
+        """Whether a step may be entered, as far as that is known."""
+        if self.data is None:
+            return True
+        facts = self.facts_of(steps)
+        return facts is not None and index in facts.steps
+
+    def path_step(self, step: Step, note: str) -> PathStep:
+        """A step of a path."""
+        span = self.places.name_of(step.span)
+        return PathStep(step.name, span.line, span.column, note)

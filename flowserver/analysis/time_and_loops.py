@@ -1,0 +1,182 @@
+"""Rules about time: time-outs that never fire, what outlives the flow, loops without a pause or a bound."""
+
+from heapq import heappop, heappush
+from typing import Final
+
+from flowserver.analysis.subject import Subject
+from flowserver.analysis.ways import loops_of
+from flowserver.expressions.condition_nodes import And, Compare, Literal, Negate, Node, Not, Operator, Or
+from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_of
+from flowserver.language.diagnostics import shown
+from flowserver.language.graph import (
+    ChoiceStep,
+    ParallelStep,
+    Pattern,
+    RetryPolicy,
+    Step,
+    StepList,
+    TaskStep,
+    WaitStep,
+)
+from flowserver.language.reachability import nested_lists, pauses
+from flowserver.machine.retry_and_catch import ALL_ERRORS, TASK_TIMEOUT, pause_ms
+
+_ORDERS: Final = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL)
+_PAUSES_ADDED_MAX: Final = 10_000
+"""Pauses that are added one by one; by then each is as long as the last."""
+
+
+def pauses_seconds(policy: RetryPolicy, retries: int) -> float:
+    """How long the first pauses of a policy are together, in seconds."""
+    added = min(retries, _PAUSES_ADDED_MAX)
+    total = sum(pause_ms(policy, number) for number in range(1, added + 1))
+    return (total + (retries - added) * pause_ms(policy, retries)) / 1000 if retries else 0.0
+
+
+def check_time(subject: Subject) -> None:
+    """Look at every time-out, wait and loop."""
+    limit = subject.flow.timeout_seconds
+    for _, _, step in subject.steps():
+        if isinstance(step, TaskStep):
+            if limit is not None:
+                _check_task_time(subject, step, limit)
+            elif step.pattern is Pattern.WAIT_FOR_CALLBACK and step.timeout_seconds is None:
+                message = f"{shown(step.name)} waits for its callback without a time-out"
+                hint = f"set `timeoutSeconds`, and catch `{TASK_TIMEOUT}`"
+                subject.report("callback-without-timeout", subject.places.of_step(step.span, "pattern"), message, hint)
+    if limit is not None:
+        _check_waits(subject, subject.flow.root, 0, limit, {})
+    for steps in subject.flow.lists:
+        _check_loops(subject, steps, limit)
+
+
+def _check_task_time(subject: Subject, step: TaskStep, limit: int) -> None:
+    if step.timeout_seconds is not None and step.timeout_seconds > limit:
+        span = subject.places.of_step(step.span, "timeoutSeconds")
+        message = f"the flow times out after {limit} seconds, so this time-out of {step.timeout_seconds} never fires"
+        subject.report("timeout-never-fires", span, message, "make it shorter than the flow's, or lengthen the flow's")
+    for number, policy in enumerate(step.retry):
+        together = pauses_seconds(policy, policy.max_attempts)
+        span = subject.places.of_step(step.span, "retry", number)
+        if together >= limit:
+            message = f"the pauses take {together:g} seconds together, and the flow times out after {limit}"
+            hint = "lower `maxAttempts`, `multiplier` or `maxIntervalSeconds`, or lengthen the flow's `timeoutSeconds`"
+            subject.report("retry-outlives-flow", span, message, hint)
+            continue
+        retries_timeouts = bool(policy.errors & {ALL_ERRORS, TASK_TIMEOUT})
+        longest = (policy.max_attempts + 1) * (step.timeout_seconds or 0) + together
+        if step.timeout_seconds and step.timeout_seconds <= limit and retries_timeouts and longest >= limit:
+            message = (
+                f"{policy.max_attempts + 1} attempts of {step.timeout_seconds} seconds and their pauses take "
+                f"{longest:g} seconds, and the flow times out after {limit}"
+            )
+            subject.report("attempts-outlive-flow", span, message, "what catches the last error may never run")
+
+
+def _check_waits(subject: Subject, steps: StepList, begins: float, limit: int, known: dict[int, float | None]) -> None:
+    """Report waits that cannot end in time; `begins` is the earliest second at which the list begins."""
+    earliest = _earliest(steps, begins, known)
+    for index, at in earliest.items():
+        step = steps.steps[index]
+        if index == LEAVE:
+            continue
+        if isinstance(step, WaitStep) and isinstance(step.duration, int) and at < limit <= at + step.duration:
+            span = subject.places.of_step(step.span, "duration")
+            ends = f"{at + step.duration:g}"
+            message = f"this ends after {ends} seconds at the earliest; the flow times out after {limit}"
+            subject.report("wait-outlives-flow", span, message, "lengthen the flow's `timeoutSeconds`, or wait less")
+        for nested in nested_lists(step):
+            _check_waits(subject, nested, at, limit, known)
+
+
+def _earliest(steps: StepList, begins: float, known: dict[int, float | None]) -> dict[int, float]:
+    """The earliest second at which each step that can be reached is entered, and LEAVE, by constant waits alone."""
+    found: dict[int, float] = {}
+    todo = [(begins, 0)]
+    while todo:
+        at, index = heappop(todo)
+        if index in found:
+            continue
+        found[index] = at
+        if index == LEAVE:
+            continue
+        for arrow in arrows_from(steps, index):
+            takes = _shortest(steps.steps[index], arrow, known)
+            if takes is not None and arrow.way is not Way.FAILED:
+                heappush(todo, (at + takes, arrow.end))
+    return found
+
+
+def _shortest(step: Step, arrow: Arrow, known: dict[int, float | None]) -> float | None:
+    """The least seconds that a step takes on a way; None if it never ends on it."""
+    match step:
+        case WaitStep():
+            return float(step.duration) if isinstance(step.duration, int) else 0.0
+        case ChoiceStep():
+            nested = options_of(step)[arrow.number].steps
+            return 0.0 if nested is None else _length(nested, known)
+        case ParallelStep():
+            lengths = [_length(branch, known) for branch in step.branches]
+            return None if None in lengths else max((each for each in lengths if each is not None), default=0.0)
+    return 0.0
+
+
+def _length(steps: StepList, known: dict[int, float | None]) -> float | None:
+    if steps.list_id not in known:
+        known[steps.list_id] = _earliest(steps, 0, known).get(LEAVE)
+    return known[steps.list_id]
+
+
+def _check_loops(subject: Subject, steps: StepList, limit: int | None) -> None:
+    for loop in loops_of(steps):
+        inside = set(loop)
+        leaving = [arrow for index in loop for arrow in arrows_from(steps, index) if arrow.end not in inside]
+        if not leaving or not all(subject.is_entered(steps, index) for index in loop):
+            continue  # `endless-loop` of the parser, unless it waits
+        if any(_is_bound(steps.steps[index]) for index in loop):
+            continue
+        calls = [index for index in loop if isinstance(steps.steps[index], TaskStep)]
+        left_out = {index for index, step in enumerate(steps.steps) if index not in inside or _takes_time(step)}
+        hot = loops_of(steps, left_out)
+        first = steps.steps[loop[0]]
+        path = tuple(subject.path_step(steps.steps[index], "is in the loop") for index in loop)
+        if hot and calls:
+            path = tuple(subject.path_step(steps.steps[index], "is in the loop") for index in hot[0])
+            first = steps.steps[hot[0][0]]
+            message = f"the loop from {shown(first.name)} on makes calls without a pause, and no number bounds it"
+            hint = "add a wait step, or count the turns and compare the count in a condition"
+            subject.report("loop-without-pause", subject.places.name_of(first.span), message, hint, path)
+        elif calls and limit is None:
+            message = f"the loop from {shown(first.name)} on ends only if what it waits for comes"
+            hint = "count the turns and compare the count in a condition, or set the flow's `timeoutSeconds`"
+            subject.report("unbounded-loop", subject.places.name_of(first.span), message, hint, path)
+
+
+def _takes_time(step: Step) -> bool:
+    """Whether a step pauses, or waits for work that has a length of its own."""
+    if isinstance(step, TaskStep) and step.pattern is Pattern.SYNC:
+        return True
+    if isinstance(step, ChoiceStep):
+        return False  # an option that waits may not be taken
+    return pauses(step)
+
+
+def _is_bound(step: Step) -> bool:
+    """Whether a step of the loop compares by order, as a count is compared."""
+    if not isinstance(step, ChoiceStep):
+        return any(_is_bound(inner) for nested in nested_lists(step) for inner in nested.steps)
+    own = any(_compares(option.condition.tree) for option in step.options if option.condition is not None)
+    return own or any(_is_bound(inner) for nested in nested_lists(step) for inner in nested.steps)
+
+
+def _compares(node: Node) -> bool:
+    match node:
+        case Compare():
+            return any(operator in _ORDERS for operator, _ in node.rest)
+        case And() | Or():
+            return any(map(_compares, node.operands))
+        case Not() | Negate():
+            return _compares(node.operand)
+        case Literal():
+            return False
+    return False

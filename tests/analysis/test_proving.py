@@ -1,0 +1,144 @@
+"""What the seeded bugs do not show: the ways of findings, comments that suppress them, limits, large definitions."""
+
+import pytest
+
+from flowserver.analysis.errors_and_retries import SERVER_ERRORS
+from flowserver.analysis.proving import prove
+from flowserver.analysis.rules import RULES, Finding
+from flowserver.base.limits import Limits
+from flowserver.invokers.error_names import ErrorName
+
+HEADER = "version: v1\ntype: flow\n"
+LIMITS = Limits()
+WAITS = """
+  - type: task
+    name: ask
+    resourceArn: acs:fc:::services/t/functions/ask
+    pattern: waitForCallback
+    inputMappings: [{target: t, source: $context.task.token}]
+"""
+
+
+def found_in(text: str, limits: Limits = LIMITS) -> list[Finding]:
+    return list(prove(text, limits).findings)
+
+
+def ids_in(text: str) -> list[tuple[int, str]]:
+    return [(each.span.line, each.id) for each in found_in(text)]
+
+
+def test_a_finding_has_the_shortest_way_that_shows_it() -> None:
+    text = f"""{HEADER}steps:
+  - type: task
+    name: charge
+    resourceArn: acs:fc:::services/t/functions/charge
+    outputMappings: [{{target: receipt, source: $local.id}}]
+    errorMappings: [{{target: why, source: $local.error}}]
+    catch: [{{errors: [Declined], goto: mail}}]
+  - type: choice
+    name: large
+    choices: [{{condition: $.receipt > 5, goto: mail}}]
+    default: {{goto: mail}}
+  - type: task
+    name: mail
+    resourceArn: acs:fc:::services/t/functions/mail
+    inputMappings: [{{target: receipt, source: $local.receipt}}]
+"""
+    (finding,) = found_in(text)
+    assert finding.id == "missing-on-path"
+    assert [(each.line, each.name, each.note) for each in finding.path] == [
+        (5, "charge", "fails with Declined, which is caught"),
+        (15, "mail", "reads `receipt`, which no step on this way puts out"),
+    ]
+
+
+def test_a_way_leads_into_nested_lists() -> None:
+    text = f"""{HEADER}inputMappings: [{{target: known, source: $input.known}}]
+steps:
+  - type: choice
+    name: known
+    choices: [{{condition: $.known == true, goto: each}}]
+    default: {{goto: find}}
+  - {{type: pass, name: find, outputMappings: [{{target: list, source: [1]}}]}}
+  - type: foreach
+    name: each
+    iterationMapping: {{collection: $.list, item: i}}
+    steps: [{{type: task, name: do, resourceArn: 'acs:fc:::services/t/functions/do', inputMappings: [
+      {{target: i, source: $input.i}}, {{target: all, source: $input.list}}]}}]
+"""
+    fails, missing = found_in(text)
+    assert (fails.id, fails.span.line) == ("step-fails-on-path", 12)
+    assert (missing.id, missing.span.line) == ("missing-on-path", 14)
+    assert [each.name for each in missing.path] == ["known", "each"]
+    assert missing.path[0].note == "takes the option `$.known == true`"
+
+
+@pytest.mark.parametrize(
+    ("above", "behind"),
+    [("  # flowserver: ignore callback-without-timeout the office has time", ""),
+     ("", "  # flowserver: ignore callback-without-timeout the office has time")],
+)  # fmt: skip
+def test_a_comment_suppresses_a_finding(above: str, behind: str) -> None:
+    steps = WAITS.replace("waitForCallback", "waitForCallback" + behind)
+    assert ids_in(f"{HEADER}steps:\n{above}{steps}") == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("ignore callback-without-timeout", "the comment gives no reason"),
+        ("ignore", "the comment names no rule"),
+        ("ignore nonsense because", "`nonsense` is no rule"),
+        ("ignore always-missing because", "there is no `always-missing` to ignore here"),
+    ],
+)
+def test_a_comment_that_ignores_nothing_is_found(comment: str, message: str) -> None:
+    found = found_in(f"{HEADER}steps:\n  # flowserver: {comment}{WAITS}")
+    assert [each.id for each in found] == ["unused-ignore", "callback-without-timeout"]
+    assert found[0].message == message
+    assert (found[0].span.line, found[0].span.column) == (4, 3)
+
+
+def test_errors_of_the_parser_stay_alone_and_cannot_be_ignored() -> None:
+    proof = prove(f"{HEADER}steps: [{{type: pass}}]  # flowserver: ignore missing-attribute because\n", LIMITS)
+    assert [each.id for each in proof.findings] == ["missing-attribute"]
+    assert proof.worst_case is None
+
+
+def test_constants_that_pass_a_limit() -> None:
+    text = f"{HEADER}steps: [{{type: pass, name: p, outputMappings: [{{target: a, source: {'x' * 40_000}}}]}}]\n"
+    assert found_in(text) == []
+    (finding,) = found_in(text, Limits.of("cloud"))
+    assert finding.id == "passes-limit"
+
+
+def test_a_loop_that_wraps_its_data_has_an_end() -> None:
+    text = f"""{HEADER}steps:
+  - type: task
+    name: more
+    resourceArn: acs:fc:::services/t/functions/more
+    inputMappings: [{{target: before, source: $local}}, {{target: n, source: $input.n}}]
+    outputMappings: [{{target: before, source: $input}}, {{target: n, source: $local.n}}]
+  - {{type: choice, name: again, choices: [{{condition: $.n < 5, goto: more}}], default: {{}}}}
+"""
+    assert found_in(text) == []
+    worst = prove(text, LIMITS).worst_case
+    assert worst is not None
+    assert worst.calls == float("inf")
+
+
+def test_deep_nesting_is_not_slow() -> None:
+    depth = 40
+    inner = "[{type: pass, name: p, outputMappings: [{target: a, source: $input}]}]"
+    for level in range(depth):
+        inner = f"[{{type: foreach, name: f{level}, iterationMapping: {{collection: $.a, item: a}}, steps: {inner}}}]"
+    assert {each.id for each in found_in(f"{HEADER}steps: {inner}\n")} == {"may-pass-limit"}
+
+
+def test_the_known_errors_are_those_of_the_server() -> None:
+    made = {str(row) for row in ErrorName if "{" not in str(row)}
+    assert made <= set(SERVER_ERRORS)
+
+
+def test_rules_say_why_they_are_true() -> None:
+    assert [name for name, rule in RULES.items() if not (rule.finds.endswith(".") and rule.why.endswith("."))] == []
