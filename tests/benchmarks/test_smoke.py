@@ -1,13 +1,14 @@
 """The benchmarks' command works: every workload runs, and the table has its rows. No speed is asserted."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 import flowserver
-from tests.benchmarks import calls, pairs
+from tests.benchmarks import calls, pairs, turns
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
@@ -65,6 +66,11 @@ def _checkout(folder: Path) -> Path:
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     return folder
+
+
+def test_turns_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    turns.main(["--together", "2", "--rounds", "3"])
+    assert re.match(r"2 together: \d+\.\d{3} ms of processor time", capsys.readouterr().out)
 
 
 @pytest.mark.slow
