@@ -91,7 +91,7 @@ class Batch:
         self._headers_only = headers_only
         self._context = context
         self._environment = context.environment()
-        self._environment_to_go_on = context.environment_to_go_on() if is_shared else self._environment
+        self._environment_to_go_on = context.environment(to_go_on=True) if is_shared else self._environment
         self._made_max = context.made_bytes_max
         self._again_max = min(SHARED_BYTES, self._made_max) if is_shared else self._made_max
         self._stored: dict[str, StoredExecution] = {}
@@ -168,7 +168,7 @@ class Batch:
         warm = self._context.cache.take(self._connection, set(execution_ids))
         cold = [execution_id for execution_id in execution_ids if execution_id not in warm]
         self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
-        if not self._headers_only:
+        if cold and not self._headers_only:
             limits, guard = self._context.limits, self._context.crash_loop_guard
             self._held = load_lists(self._connection, self._stored, broken, self._ending, guard, limits, redriven)
         self._stored |= warm

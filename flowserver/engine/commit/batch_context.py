@@ -43,10 +43,7 @@ class BatchContext:
         steps_max = min(self.limits.turn_steps_max, SHARED_TURN_STEPS)
         object.__setattr__(self, "_shared_limits", replace(self.limits, turn_steps_max=steps_max))
 
-    def environment_to_go_on(self) -> Environment:
-        """The same for `Continue` messages while other executions share the writer."""
-        return replace(self.environment(), limits=self._shared_limits)
-
-    def environment(self) -> Environment:
-        """The machine's environment at this instant."""
-        return Environment(self.clock.now_ms(), self.limits, self.missing_source, self.tokens.make)
+    def environment(self, *, to_go_on: bool = False) -> Environment:
+        """The machine's environment at this instant; `to_go_on` for `Continue` messages while others wait."""
+        limits = self._shared_limits if to_go_on else self.limits
+        return Environment(self.clock.now_ms(), limits, self.missing_source, self.tokens.make)

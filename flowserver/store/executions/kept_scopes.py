@@ -51,14 +51,16 @@ class KeptChanges:
 
 def keep_scopes(connection: Connection, ended: Sequence[tuple[StoredExecution, KeptChanges]]) -> None:
     """Keep the scopes of executions that have ended in this transaction, before their rows are deleted."""
+    if not ended:
+        return
     ids = [stored.execution.execution_id for stored, _ in ended if stored.version > 0]
     if ids:
         connection.execute(_COPY_SCOPES, {"ids": texts(connection, ids)})
         connection.execute(_COPY_ITEMS, {"ids": texts(connection, ids)})
     execute_many(connection, _DELETE_SCOPE, list(_outdated(ended)))
     execute_many(connection, _DELETE_ITEMS, list(_joined(ended)))
-    execute_many(connection, insert(kept_scopes), list(_changed(ended)))
-    execute_many(connection, insert(kept_items), list(_finished(ended)))
+    execute_many(connection, _INSERT_SCOPE, list(_changed(ended)))
+    execute_many(connection, _INSERT_ITEM, list(_finished(ended)))
 
 
 def _outdated(ended: Sequence[tuple[StoredExecution, KeptChanges]]) -> Iterator[dict[str, Any]]:
@@ -205,6 +207,8 @@ _COPY_ITEMS = insert(kept_items).from_select(
 _RESTORE_ITEMS = insert(finished_items).from_select(
     _ITEM, select(*(kept_items.c[name] for name in _ITEM)).where(among(kept_items.c.execution_id, bindparam("ids")))
 )
+_INSERT_SCOPE = insert(kept_scopes)
+_INSERT_ITEM = insert(kept_items)
 _DELETE_SCOPE = delete(kept_scopes).where(
     kept_scopes.c.execution_id == bindparam("b_id"), kept_scopes.c.scope_id == bindparam("b_scope")
 )
