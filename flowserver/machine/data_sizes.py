@@ -73,7 +73,8 @@ class Sizes:
 
     def between_turns(self) -> "Sizes | None":
         """The sizes to remember while an execution waits: none whose value would be kept in memory for it alone."""
-        self.known = {key: known for key, known in self.known.items() if key in self.lasting}
+        if self.known:
+            self.known = {key: known for key, known in self.known.items() if key in self.lasting}
         return self if self.known else None
 
     def __deepcopy__(self, _: object) -> "Sizes":

@@ -1,8 +1,9 @@
 """History events: the closed list of their types, and the record of one event."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from flowserver.base.json_values import Json, JsonObject, load_json_object
 
@@ -48,12 +49,8 @@ class Part(NamedTuple):
     value: Json
 
 
-@dataclass(slots=True)
-class Event:
-    """One history event. Ids count from 1 without gaps.
-
-    Events are never changed. The class is not frozen because making a frozen instance costs three times as much.
-    """
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One history event. Ids count from 1 without gaps."""
 
     event_id: int
     schedule_event_id: int

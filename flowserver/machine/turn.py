@@ -119,19 +119,19 @@ class Turn:
 
     def record(self, type: EventType, step_name: str, cause: int, /, **detail: Json) -> int:
         """Append an event and return its id; raises EventsExhausted when only the last one is left."""
-        if self.execution.next_event_id >= self.environment.limits.events_max:
-            raise EventsExhausted
         return self._append(type, step_name, cause, detail)
 
     def record_in(self, scope: Scope, type: EventType, /, **detail: Json) -> int:
         """Append an event of the scope's current step, caused by the scope's last event."""
-        event_id = self.record(type, self.step_of(scope).name, scope.last_event_id, **detail)
+        event_id = self._append(type, self.step_of(scope).name, scope.last_event_id, detail)
         scope.last_event_id = event_id
         self.touched.add(scope.scope_id)
         return event_id
 
-    def _append(self, type: EventType, step_name: str, cause: int, detail: JsonObject) -> int:
+    def _append(self, type: EventType, step_name: str, cause: int, detail: JsonObject, *, is_last: bool = False) -> int:
         event_id = self.execution.next_event_id
+        if event_id >= self.environment.limits.events_max and not is_last:
+            raise EventsExhausted
         assert cause < event_id
         self.execution.next_event_id = event_id + 1
         rest, parts = cut(detail)
@@ -355,7 +355,7 @@ class Turn:
         if failure is not None:
             execution.error, execution.cause = failure.error, failure.cause
         detail = {"output": output} if failure is None else {"error": failure.error, "cause": failure.cause}
-        self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail)
+        self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail, is_last=True)
         if self._may_be_redriven(status):
             kept = Kept(set(self.touched), set(self.removed), set(self.joined), dict(self.finished))
             self.kept = keep_scopes(execution, kept, self.taken)

@@ -1,11 +1,11 @@
 """The status, instants and errors of each iteration of a foreach, folded from events."""
 
 import pickle
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from flowserver.base.limits import Limits
 from flowserver.machine.events import Event, EventType
@@ -185,7 +185,7 @@ def test_a_history_with_holes(data: st.DataObject) -> None:
     world = World(flow(NESTED), input={"list": [1, 2]}, replies=replies)
     world.run()
     kept = data.draw(st.sets(st.sampled_from(range(len(world.events)))))
-    summaries = _fold([replace(world.events[number]) for number in sorted(kept)])
+    summaries = _fold([structs.replace(world.events[number]) for number in sorted(kept)])
     assert summaries.loops is not None
     ended = EventType.EXECUTION_FAILED in {world.events[number].type for number in kept}
     for path, loop in summaries.loops._loops.items():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from flowserver.base.limits import Limits
 from flowserver.language.graph import ChoiceStep, ForeachStep
@@ -73,7 +74,7 @@ def _check(world: World) -> StepSummaries:
     numbered: Counter[str] = Counter()
     for event in world.events:
         before = {step.path: _copy(step) for step in summaries.steps()}
-        seen = summaries.add(replace(event, detail=event.detail))
+        seen = summaries.add(structs.replace(event, detail=event.detail))
         changed = {step.path for step in summaries.steps() if before.get(step.path) != _copy(step)}
         assert changed <= {step.path for step in summaries.changed_after(event.event_id - 1)}
         numbered[seen.path] += (event.type is EventType.STEP_ENTERED) - (event.type is EventType.STEP_EXITED)
@@ -206,7 +207,8 @@ def test_histories_of_older_servers_have_no_numbers_of_iterations() -> None:
     world = World(flow(PACK), input={"list": [1, 2, 3]}, replies={"charge": [Reply(returns={})]})
     world.run()
     events = [
-        replace(event, detail="{}") if event.type is EventType.ITERATION_ENTERED else event for event in world.events
+        structs.replace(event, detail="{}") if event.type is EventType.ITERATION_ENTERED else event
+        for event in world.events
     ]
     assert _summed(events)["pack"].iterations == Iterations(total=3, running=3)
 

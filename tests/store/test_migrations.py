@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from msgspec.structs import astuple, replace
 from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
 from flowserver.base.derived_ids import child_execution_id

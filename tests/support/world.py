@@ -8,8 +8,9 @@ give an equal turn.
 import heapq
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from flowserver.base.json_values import JsonObject, dump_json, load_json
 from flowserver.base.limits import Limits

@@ -1,9 +1,9 @@
 """Histories: many events in one row, read one by one."""
 
-from dataclasses import replace
 from itertools import chain
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import delete, func, select, update
 
 from flowserver.machine.event_details import HistoryEvent, facts_of, is_in

@@ -1,8 +1,7 @@
 """Pages of histories: both directions, filters, and a bounded number of events read per page."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import update
 
 from flowserver.machine.events import Event, EventType

@@ -1,8 +1,7 @@
 """Executions as readers see them, and their histories."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from flowserver.machine.state import Status
 from flowserver.store.executions.history import list_events_page, save_events
