@@ -55,8 +55,10 @@ class Front:
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
 
-        async def act(action: str, parameters: Mapping[str, str], request_id: str, flows: str) -> list[bytes]:
-            pieces: list[bytes] = await link.call(ACT, action, parameters, request_id, flows)
+        async def act(
+            action: str, parameters: Mapping[str, str], request_id: str, role: str, flows: str
+        ) -> list[bytes]:
+            pieces: list[bytes] = await link.call(ACT, action, parameters, request_id, role, flows)
             return pieces
 
         self._relay.link = link

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from flowserver.base.errors import FlowNotExists, InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
 from flowserver.base.json_parameters import parse_input
+from flowserver.base.task_tokens import TokenClaim
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
-from flowserver.operations.callers import EVERYTHING, Caller
+from flowserver.operations.callers import EVERYTHING, Caller, Flows, Need
 from flowserver.operations.executions import require_id
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of
 from flowserver.operations.pages import Page, check_limit
@@ -16,6 +18,9 @@ from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.lookups import flow_name_of
 from flowserver.store.executions.waiting_tasks import WaitingTask, list_waiting_tasks
 from flowserver.store.flows import find_flow
+
+REPORTING: Final = Need("tasks.report", Flows.OWN)
+"""What a report needs of its caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +92,25 @@ class TaskOperations:
         check_cause(cause, self._engine.limits)
         return await self._report(token, Failure(error, cause or ""), request_id, caller)
 
+    async def check_reporter(self, token: str, caller: Caller) -> None:
+        """Raises AccessDenied if the caller may not report on the token's task; who starts an execution with the token
+        does report on it, with the execution's end.
+        """
+        caller.require(REPORTING)
+        claim = self._engine.tokens.read(token)
+        if claim is not None:
+            await self._check_flow(claim, caller)
+
+    async def _check_flow(self, claim: TokenClaim, caller: Caller) -> None:
+        if caller.flows:
+            find = partial(flow_name_of, execution_id=claim.execution_id)
+            caller.require_flow(await self._engine.reader.ask(find, by_caller=True) or "")
+
     async def _report(self, token: str, result: Result, request_id: str, caller: Caller) -> int:
         claim = self._engine.tokens.read(token)
         if claim is None or claim.wait_id is not None:
             raise InvalidArgument(f"TaskToken {self._engine.tokens.why_unknown(token)}")
-        if caller.flows:
-            find = partial(flow_name_of, execution_id=claim.execution_id)
-            caller.require_flow(await self._engine.reader.ask(find, by_caller=True) or "")
+        await self._check_flow(claim, caller)
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id)
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:

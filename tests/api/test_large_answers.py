@@ -161,7 +161,7 @@ async def test_files_of_the_console_take_no_places(sqlite_url: str) -> None:
 async def test_actions_declare_whether_they_change_data() -> None:
     """Old SDKs send every action by GET, others by POST."""
 
-    async def act(action: str, _parameters: Mapping[str, str], _request_id: str, _flows: str) -> list[bytes]:
+    async def act(action: str, _parameters: Mapping[str, str], _request_id: str, *_caller: str) -> list[bytes]:
         return [LARGE]
 
     access: Any = OpenAccess()

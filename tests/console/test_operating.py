@@ -241,7 +241,7 @@ def test_the_server_shows_its_nodes_and_how_keys_are_made(opened: Opened, server
     page = opened(color_scheme="dark", viewport={"width": 390, "height": 844})
     page.goto("/server")
     expect(page.get_by_role("grid", name="Nodes")).to_contain_text("Alive")
-    expect(page.get_by_text("18 permissions")).to_be_visible()
+    expect(page.get_by_text(f"{len(PERMISSIONS)} permissions")).to_be_visible()
     expect(page.get_by_text("flowserver keys create --label laptop")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.keyboard.press("?")

@@ -65,6 +65,7 @@ async def start_execution(
     start: Annotated[StartExecution, Depends(json_body(StartExecution))],
     query: Annotated[WaitQuery, Query()],
     allowed: Allowed,
+    who: Who,
 ) -> Response:
     """Start an execution of a flow; with `?wait=` seconds the reply comes when it has ended.
 
@@ -73,8 +74,11 @@ async def start_execution(
     refused with 409, and once the execution has ended the name is refused, too. Without a name every request starts an
     execution of its own.
 
-    With a `qualifier` the execution runs a published version of the flow.
+    With a `qualifier` the execution runs a published version of the flow. With a `callbackTaskToken` the caller needs
+    the permission `tasks.report`, too: the end of the execution settles that task.
     """
+    if start.callback_task_token is not None:
+        await operations.tasks.check_reporter(start.callback_task_token, who)
     row, is_new = await operations.executions.start_or_find(
         flow,
         name=start.name,

@@ -3,6 +3,7 @@
 from typing import Final
 
 from flowserver.operations.callers import Flows, Need
+from flowserver.operations.tasks import REPORTING
 
 _OF_FLOW: Final = "flow"
 
@@ -47,8 +48,8 @@ NEEDS: Final = {
     "trigger_schedule": Need("schedules.run", _OF_FLOW),
     "backfill_schedule": Need("schedules.run", _OF_FLOW),
     "list_tasks": Need("tasks.read", Flows.OWN),
-    "report_task_succeeded": Need("tasks.report", Flows.OWN),
-    "report_task_failed": Need("tasks.report", Flows.OWN),
+    "report_task_succeeded": REPORTING,
+    "report_task_failed": REPORTING,
     "list_functions": Need("functions.read"),
     "list_function_health": Need("functions.read"),
     "put_function": Need("functions.write"),

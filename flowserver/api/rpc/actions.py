@@ -91,11 +91,14 @@ async def list_flows(operations: Operations, given: Parameters) -> JsonObject:
 
 async def start_execution(operations: Operations, given: Parameters) -> JsonObject:
     """StartExecution."""
+    callback_token = given.text("CallbackFnFTaskToken")
+    if callback_token is not None:
+        await operations.tasks.check_reporter(callback_token, given.caller)
     row = await operations.executions.start(
         given.required("FlowName"),
         name=given.text("ExecutionName"),
         input_text=given.document("Input"),
-        callback_token=given.text("CallbackFnFTaskToken"),
+        callback_token=callback_token,
         qualifier=given.text("Qualifier"),
     )
     return execution_view(row)

@@ -41,7 +41,7 @@ class Parameters:
     ) -> None:
         self.request_id = request_id
         self.caller = caller
-        """Who may make the call; of it only the flows are known."""
+        """Who makes the call; its label is not known."""
         self._texts = texts
         for name, actions in NOT_CARRIED_OUT.items():
             if name in texts and action not in actions and self.text(name) is not None:

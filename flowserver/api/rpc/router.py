@@ -50,9 +50,9 @@ FORM = "application/x-www-form-urlencoded"
 FIELDS_MAX = 200
 """Parameters of one request; real ones have at most a few dozen."""
 
-ActionHandler = Callable[[str, Mapping[str, str], str, str], Awaitable[list[bytes]]]
-"""Carry out one of ACTIONS with these parameters, under a request id, for a caller that may see and use only flows
-whose names begin with the last argument; returns the pieces of the answer's body.
+ActionHandler = Callable[[str, Mapping[str, str], str, str, str], Awaitable[list[bytes]]]
+"""Carry out one of ACTIONS with these parameters, under a request id, for a caller with a role and a prefix of flows
+(see `Caller`); returns the pieces of the answer's body.
 
 A request that fails is a FlowServerError."""
 
@@ -103,9 +103,9 @@ class RpcRoute:
         changes = state["changes"] = not name.startswith(READING)
         caller, check = await self._check_caller(received, NEEDS[name], changes=changes)
         if name not in WAITING:
-            return await self._handler(name, parameters, request_id, caller.flows)
+            return await self._handler(name, parameters, request_id, caller.role, caller.flows)
         async with WhileAllowed(check):
-            return await self._handler(name, parameters, request_id, caller.flows)
+            return await self._handler(name, parameters, request_id, caller.role, caller.flows)
 
     async def _check_caller(self, received: SignedRequest, need: Need, *, changes: bool) -> tuple[Caller, Check]:
         """Raises a refusal, or returns the caller, and how to ask once more whether it is allowed."""

@@ -96,9 +96,13 @@ function Parked() {
   <//>`;
 }
 
+/** @param {string | null} instant */
+const isOver = (instant) => instant !== null && Date.parse(instant) <= Date.now();
+
 const KEY_COLUMNS = [
-  { key: "state", title: "State", width: "104px", render: (/** @type {any} */ row) => row.disabledTime ? html`<${Status} status="Stopped" label="Disabled" />` : html`<${Status} status="Succeeded" label="Enabled" />` },
+  { key: "state", title: "State", width: "104px", render: (/** @type {any} */ row) => row.disabledTime || isOver(row.expiresTime) ? html`<${Status} status="Stopped" label=${row.disabledTime ? "Disabled" : "Expired"} />` : html`<${Status} status="Succeeded" label="Enabled" />` },
   { key: "label", title: "Label", width: "minmax(0, 1.4fr)", render: (/** @type {any} */ row) => row.label ? html`<bdi title=${row.label}>${row.label}</bdi>` : html`<span class="muted">–</span>` },
+  { key: "role", title: "Role", width: "minmax(0, 1fr)", render: (/** @type {any} */ row) => html`<span>${row.role}${row.flows && html` <code>${row.flows}…</code>`}</span>` },
   { key: "id", title: "Id", width: "minmax(0, 1.4fr)", render: (/** @type {any} */ row) => html`<code title=${row.id}>${row.id}</code>` },
   { key: "created", title: "Created", width: "132px", narrow: false, align: right, render: (/** @type {any} */ row) => html`<${Time} at=${row.createdTime} />` },
   { key: "disabled", title: "Disabled", width: "132px", narrow: false, align: right, render: (/** @type {any} */ row) => html`<${Time} at=${row.disabledTime} />` },

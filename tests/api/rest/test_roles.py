@@ -233,7 +233,7 @@ async def test_lists_show_a_key_its_flows_alone(keys: Keys) -> None:
     assert set(shown["may"]) == ROLES["viewer"]
 
 
-@pytest.mark.parametrize("way", ["succeed", "fail", "ReportTaskSucceeded", "ReportTaskFailed"])
+@pytest.mark.parametrize("way", ["succeed", "fail", "ReportTaskSucceeded", "ReportTaskFailed", "StartExecution"])
 async def test_a_report_is_for_a_flow_of_its_key(keys: Keys, functions: WireServer, way: str) -> None:
     await keys.send("admin", "PUT", "/v1/flows/order-1", json={"definition": CALLBACK})
     await keys.send("admin", "PUT", "/v1/functions/shop/ask", json={"url": functions.url})
@@ -245,7 +245,17 @@ async def test_a_report_is_for_a_flow_of_its_key(keys: Keys, functions: WireServ
     task_token = task["taskToken"]
     statuses = []
     for flows in ("other-", "order-"):
-        if way in ("succeed", "fail"):
+        if way == "StartExecution":
+            # A start with the token reports with the execution's end; a starter may read the token in a history.
+            await keys.send("admin", "PUT", f"/v1/flows/{flows}2", json={"definition": PASS})
+            start = {"FlowName": f"{flows}2", "CallbackFnFTaskToken": task_token, "Action": way}
+            body = {"callbackTaskToken": task_token}
+            path = f"/v1/flows/{flows}2/executions"
+            assert (await keys.send("starter", "POST", "/", flows=flows, data=start)).status_code == 403
+            assert (await keys.send("starter", "POST", path, flows=flows, json=body)).status_code == 403
+            assert (await keys.send("starter", "POST", path, flows=flows, json={})).status_code == 201
+            answer = await keys.send("admin", "POST", "/", flows=flows, data=start)
+        elif way in ("succeed", "fail"):
             body = {"taskToken": task_token} | ({"error": "No"} if way == "fail" else {})
             answer = await keys.send("worker", "POST", f"/v1/tasks/{way}", flows=flows, json=body)
         else:
