@@ -29,6 +29,7 @@ _OTHER_WORDS: Final = {
     "ls": ("executions list", "flows list"),
     "new": ("apply",),
     "ps": ("executions list",),
+    "record": ("executions record",),
     "rerun": ("executions redrive",),
     "reset": ("executions redrive",),
     "retry": ("executions redrive",),

@@ -236,3 +236,24 @@ def test_a_name_with_a_slash_acts_on_nothing_else(flowserver, folder, written, s
     refused = flowserver(*written.split())
     assert (refused.exit_code, one_line(refused)) == (2, f"flowserver: {said}")
     assert flowserver("schedules", "get", "greet/tmp").exit_code == 0
+
+
+def test_an_execution_becomes_a_test(flowserver, folder):
+    assert flowserver("start", "broken", "--name", "recorded", "--input", '{"password": "p"}', "--wait").exit_code == 1
+    recorded = flowserver("executions", "record", "broken/recorded")
+    assert recorded.stderr == "hidden values, as their names sound like secrets: 1; the test may need others\n"
+    (folder / "broken.flowtest.yaml").write_text(recorded.stdout)
+    tested = flowserver("test", folder)
+    assert (tested.exit_code, tested.stdout.splitlines()[1]) == (
+        0,
+        "  ✔ as recorded  0 calls, 0s of virtual time",
+    )
+    assert flowserver("apply", folder).stdout.count("unchanged") == 3  # it passes over tests
+    assert flowserver("start", "waits", "--name", "recorded").exit_code == 0
+    running = flowserver("executions", "record", "waits/recorded")
+    assert (running.exit_code, one_line(running)) == (
+        5,
+        "flowserver: no test can repeat waits/recorded: it has not ended",
+    )
+    assert flowserver("executions", "stop", "waits/recorded").exit_code == 0
+    assert flowserver("executions", "record", "broken/missing").exit_code == 3

@@ -33,6 +33,7 @@ from flowserver.cli.remote.execution_states import OfStatus, state_of
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import Columns, more_than, show_list, show_one
 from flowserver.cli.remote.reconnecting import IS_BACK, Reconnecting
+from flowserver.cli.remote.recording import record_execution
 from flowserver.cli.remote.redrives import redrive_executions
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant, shown_span
@@ -223,6 +224,7 @@ def stop_executions(
 
 
 executions.command("redrive")(redrive_executions)
+executions.command("record")(record_execution)
 
 
 @executions.command("restart")

@@ -1,0 +1,54 @@
+"""The command `flowserver executions record`: a flow test made from an execution."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from flowserver.base.clock import parse_instant
+from flowserver.base.lazy_import import load
+from flowserver.cli.document_output import show_document
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.session import Session
+from flowserver.flowtests.recording import NotRecordable, RecordedEvent, record
+
+_YAML: Final = "flowserver.cli.yaml_text:yaml_text"
+"""Loaded when it is needed."""
+
+ExecutionPath = Annotated[str, typer.Argument(metavar="EXECUTION", help="The execution, written FLOW/NAME.")]
+DefinitionFile = Annotated[
+    Path | None,
+    typer.Option("--definition", metavar="FILE", help="The definition, as the test names it; default: FLOW.yaml."),
+]
+
+
+@remote
+def record_execution(session: Session, execution: ExecutionPath, definition: DefinitionFile = None) -> None:
+    """Print a flow test that repeats an execution.
+
+    The test has the execution's input, what its calls and callbacks answered, and what has come out. Members whose
+    names sound like secrets, such as `password` or `apiKey`, are hidden. Write it to a file beside the definition and
+    run it with `flowserver test`.
+
+    \b
+    Examples:
+      flowserver executions record order/8f0c2a > flows/order.flowtest.yaml
+      flowserver executions record order/8f0c2a --definition flow.yaml
+    """
+    flow, name = session.execution(execution)
+    events = (
+        RecordedEvent(each.type, each.step_path or "", parse_instant(each.time), each.detail)
+        for each in session.client.history(flow, name, paths=True)
+    )
+    try:
+        recording = record(events, definition=str(definition or f"{flow}.yaml"), flow=flow, execution=name)
+    except NotRecordable as error:
+        raise CommandFailed(f"no test can repeat {flow}/{name}: {error}", ExitCode.CONFLICT) from None
+    if recording.hidden:
+        session.note(f"hidden values, as their names sound like secrets: {recording.hidden}; the test may need others")
+    if session.output == "json":
+        show_document("json", recording.document)
+    else:
+        typer.echo(load(_YAML)(recording.document), nl=False)
