@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from flowserver.api import permission_recheck
 from flowserver.operations import access
 from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.server import Application
 from flowserver.store.access_keys import disable_access_key, insert_access_key
+from flowserver.store.schema.tables import access_keys
 from tests.api.rest.conftest import WAIT, LiveServer
 
 PATIENCE_SECONDS = 60
@@ -61,6 +63,28 @@ async def test_a_poll_ends_with_its_key(live: httpx.AsyncClient, app: Applicatio
         disable_access_key(connection, made.key.access_key_id, 1)
     assert (await poll).status_code == 403
     assert "disabled" in poll.result().text
+
+
+@pytest.mark.parametrize(
+    ("url", "change", "reason"),
+    [
+        (WAITING[0], {"expires_at": 1}, "expired"),
+        (WAITING[0], {"flows": "order-"}, "begin with order-"),
+        (WAITING[1], {"role": "worker"}, "executions.read"),
+        (WAITING[2], {"role": "viewer"}, "queues.receive"),
+    ],
+)
+async def test_a_poll_ends_with_what_its_key_may_do(
+    live: httpx.AsyncClient, app: Application, url: str, change: dict[str, object], reason: str
+) -> None:
+    made = await closed(live, app)
+    poll = asyncio.create_task(live.get(url, headers={"Authorization": f"Bearer {made.token}"}))
+    done, _ = await asyncio.wait([poll], timeout=0.3)
+    assert not done
+    with app.state.engine.database.write() as connection:
+        connection.execute(update(access_keys).values(change))
+    assert (await poll).status_code == 403
+    assert reason in poll.result().text
 
 
 @pytest.mark.parametrize("url", WAITING)

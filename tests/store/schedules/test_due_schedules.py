@@ -120,6 +120,19 @@ def test_damaged_rows_are_reported_and_postponed(database: Database) -> None:
         assert [each.name for each in listed] == ["good"]
 
 
+def test_lists_of_flows_with_a_prefix(database: Database) -> None:
+    keep(database, *(schedule(name, None, flow) for flow in ("a", "o", "o-1", "o-2", "o_", "p") for name in ("s", "t")))
+    found: list[str] = []
+    begin: tuple[str, str] | None = ("", "")
+    with database.read() as connection:
+        while begin is not None:
+            page, begin = list_schedules(
+                connection, flow_name=None, flows="o-", begin=begin, limit=3, bytes_max=1_000_000
+            )
+            found += [each.schedule_id for each in page]
+    assert found == ["o-1/s", "o-1/t", "o-2/s", "o-2/t"]
+
+
 def test_a_name_is_unique_per_flow(database: Database) -> None:
     with database.write() as connection:
         assert insert_schedule(connection, schedule("s", 1))
