@@ -15,6 +15,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.sent_messages import reply_of
 from flowserver.machine.service_params import child_input, failure_of_action
+from flowserver.machine.sub_flow_reply import reply_to_start
 
 SUBMITTED: Final = Success({})
 """The answer to a call that only submits work."""
@@ -25,8 +26,9 @@ _MD5: Final = "0" * 32
 class Ordered:
     """A call that a step has ordered; `flow_name` is that of the sub-flow it starts, `input` what the callee gets."""
 
-    def __init__(self, source: Source, command: InvokeTask, path: str) -> None:
+    def __init__(self, source: Source, command: InvokeTask, path: str, now_ms: int) -> None:
         self.source = source
+        self.now_ms = now_ms
         self.command = command
         self.path = path
         self.flow_name = _started_flow(command)
@@ -49,7 +51,7 @@ class Child:
 
     source: Source
     flow_name: str
-    name: str | None
+    name: str
     input: JsonObject
     callback_token: str | None
 
@@ -72,7 +74,6 @@ class MockedCalls:
         self._file = file
         self._case = case
         self.mocks = CaseMocks(file, case)
-        self._made: dict[int, int] = {}
 
     def answer(self, ordered: Ordered) -> Answer:
         """The answer; raises CaseStopped if no mock has one."""
@@ -111,11 +112,11 @@ class MockedCalls:
             given = load_json_object(child_input(params, command.input))
         except InvalidJson as error:
             return Answer(Failure("FnF.InvalidArgument", str(error)))
-        name = params.get(EXECUTION_NAME)
+        name = params.get(EXECUTION_NAME) or command.submission_key
         token = command.token if command.pattern is Pattern.SYNC else None
         flow_name = ordered.flow_name or source.file.stem
-        child = Child(source, flow_name, None if name is None else str(name), given, token)
-        answer = Answer(_default(ordered), child=child)
+        child = Child(source, flow_name, str(name), given, token)
+        answer = Answer(_default(ordered, source.text), child=child)
         return answer if command.pattern is not Pattern.WAIT_FOR_CALLBACK else self._reported(ordered, answer, callback)
 
     def _take(self, supply: Supply, ordered: Ordered) -> Reply:
@@ -179,11 +180,16 @@ def _input_of(command: InvokeTask, flow_name: str | None) -> JsonObject:
     return command.params
 
 
-def _default(ordered: Ordered) -> Success:
+def _default(ordered: Ordered, definition: str = "") -> Success:
     """What the service answers."""
     command = ordered.command
     if isinstance(command.target, (QueueTarget, TopicTarget)):
         return Success(reply_of(command, _MD5))
     if ordered.flow_name is not None:
-        return Success({"FlowName": ordered.flow_name, "Status": "Running"})
+        params = command.params or {}
+        name = params.get(EXECUTION_NAME) or command.submission_key
+        text = child_input(params, command.input)
+        return Success(
+            reply_to_start(command.submission_key, ordered.flow_name, definition, str(name), text, ordered.now_ms)
+        )
     return SUBMITTED

@@ -181,7 +181,7 @@ class VirtualRun:
                 pass  # what is dropped or stopped here is a message that will find its wait over
 
     def _call(self, running: Running, command: InvokeTask, path: str) -> None:
-        ordered = Ordered(running.source, command, path)
+        ordered = Ordered(running.source, command, path, self._now_ms)
         self.record.calls.append(Call(path, command.step_name, command.target, ordered.input))
         answer = self._calls.answer(ordered)
         if answer.reply is not None:
@@ -191,8 +191,7 @@ class VirtualRun:
             self._report(command.token, answer.report_after_ms, answer.report)
         if answer.child is not None:
             child = answer.child
-            name = child.name or f"{running.execution.name}-{len(self._by_id)}"
-            opened = self._open(child.source, child.flow_name, name, child.input, child.callback_token)
+            opened = self._open(child.source, child.flow_name, child.name, child.input, child.callback_token)
             self._later(opened, self._now_ms, Start())
 
     def _report(self, token: str, after_ms: int, result: Result) -> None:

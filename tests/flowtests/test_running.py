@@ -231,3 +231,16 @@ def test_a_flow_that_starts_itself_without_an_end_fails_clearly(run_tests):
     tests = "flows: {flow: {real: flow.yaml}}\ntests: [{name: a}]"
     (outcome,) = run_tests(steps, tests, limits=Limits(flow_test_turns_max=1500))
     assert messages([outcome]) == ["the execution does not end: it has made more than 1500 turns"]
+
+
+def test_a_step_that_does_not_wait_gets_the_started_execution(run_tests):
+    steps = CHILD.replace("    pattern: sync\n", "")
+    tests = """
+input: {x: 1}
+tests:
+  - {name: runs, flows: {child: {real: child.yaml}}, expect: {outputIncludes: {FlowName: child, Status: Running}}}
+  - {name: mocked, flows: {child: {always: true}}, expect: {outputIncludes: {Input: '{"x":1}', Output: ""}}}
+"""
+    outcomes = run_tests(steps, tests, child="  - {type: pass, name: p}\n")
+    assert messages(outcomes) == []
+    assert "name: p" in outcomes[0].record.execution.output["FlowDefinition"]

@@ -3,7 +3,6 @@
 import logging
 from typing import NamedTuple
 
-from flowserver.base.clock import format_instant
 from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import JsonObject, dump_json
@@ -14,7 +13,7 @@ from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
-from flowserver.engine.executions.starting import Started, Starter
+from flowserver.engine.executions.starting import Starter
 from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.invokers.calls import Invocation, Invoker, Replied
 from flowserver.invokers.hooks import Hooks
@@ -23,6 +22,7 @@ from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID
 from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.service_params import child_input, failure_of_action
+from flowserver.machine.sub_flow_reply import reply_to_start
 from flowserver.store.executions.new_executions import NewExecution
 
 log = logging.getLogger(__name__)
@@ -149,20 +149,8 @@ class StepCalls:
         if command.pattern is Pattern.SYNC and started.execution_id != child_id:
             cause = f"an execution named {request.name} already runs; a sync step needs one of its own"
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
-        return Success(self._start_reply(request, started))
-
-    def _start_reply(self, request: NewExecution, started: Started) -> JsonObject:
-        return {
-            "RequestId": request.execution_id,
-            "FlowName": started.flow.name,
-            "FlowDefinition": started.flow.definition,
-            "Name": request.name,
-            "Input": request.input_text,
-            "Output": "",
-            "Status": "Running",
-            "StartedTime": format_instant(self._clock.now_ms()),
-            "StoppedTime": "",
-        }
+        flow, now_ms = started.flow, self._clock.now_ms()
+        return Success(reply_to_start(child_id, flow.name, flow.definition, request.name, request.input_text, now_ms))
 
     def _log_failure(self, caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
         """Log a call that failed, without its cause, which the history has and may hold what the function answered."""

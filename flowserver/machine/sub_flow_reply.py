@@ -1,0 +1,21 @@
+"""The answer to a step that starts a sub-flow: what StartExecution answers."""
+
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import JsonObject
+
+
+def reply_to_start(
+    execution_id: str, flow_name: str, definition: str, name: str, input_text: str, now_ms: int
+) -> JsonObject:
+    """The execution that has just been started, as the API shows it."""
+    return {
+        "RequestId": execution_id,
+        "FlowName": flow_name,
+        "FlowDefinition": definition,
+        "Name": name,
+        "Input": input_text,
+        "Output": "",
+        "Status": "Running",
+        "StartedTime": format_instant(now_ms),
+        "StoppedTime": "",
+    }
