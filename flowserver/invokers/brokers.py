@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from flowserver.base.errors import FlowServerError
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
@@ -98,6 +98,10 @@ class Broker(Protocol):
         ...
 
 
+_URL: Final = re.compile(r"(?P<scheme>[a-z]+)://(?P<hosts>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?")
+"""Newer `urlsplit` refuse several hosts if one of them is an IPv6 address."""
+
+
 def read_outlets(queues: Mapping[str, str]) -> dict[str, Outlet]:
     """The outlets of queues by name, from their URLs (`FORM`). Raises OutletInvalid."""
     return {queue: _read_outlet(queue, url) for queue, url in queues.items()}
@@ -107,13 +111,13 @@ def _read_outlet(queue: str, url: str) -> Outlet:
     try:
         if not QUEUE_NAME.match(queue) or len(queue) > QUEUE_NAME_CHARACTERS_MAX:
             raise ValueError("a queue's name has 1 to 120 letters, digits or -, and begins with a letter or digit")
-        parts = urlsplit(url)
-        if parts.scheme not in CLIENTS or parts.fragment:
+        parts = _URL.fullmatch(url)
+        if parts is None or parts["scheme"] not in CLIENTS:
             raise ValueError(f"the URL is not of the form {FORM}")
-        options = _read_options(parts.query)
+        options = _read_options(parts["query"] or "")
         return Outlet(
-            access=_read_access(parts),
-            subject=_check_written(_SUBJECT, parts.path.removeprefix("/") or queue, _SUBJECT_RULE),
+            access=_read_access(parts["scheme"], parts["hosts"]),
+            subject=_check_written(_SUBJECT, parts["path"].removeprefix("/") or queue, _SUBJECT_RULE),
             stream=_check_written(_STREAM, options["stream"], _STREAM_RULE) if "stream" in options else None,
             timeout_seconds=_read_seconds(options.get("timeout_seconds")),
         )
@@ -121,20 +125,20 @@ def _read_outlet(queue: str, url: str) -> Outlet:
         raise OutletInvalid(f"the setting queues, {queue}: {error}") from None
 
 
-def _read_access(parts: SplitResult) -> Access:
-    identity, _, hosts = parts.netloc.rpartition("@")
+def _read_access(scheme: str, authority: str) -> Access:
+    identity, _, hosts = authority.rpartition("@")
     if "@" in identity or "," in identity:
         raise ValueError("the user is written once, before the first host, with any , or @ written %2C and %40")
     user, _, password = identity.partition(":")
     names = tuple(hosts.split(","))
     for name in names:
         _check_host(name)
-    return Access(parts.scheme, names, unquote(user) or None, unquote(password) or None)
+    return Access(scheme, names, unquote(user) or None, unquote(password) or None)
 
 
 def _check_host(name: str) -> None:
-    parts = urlsplit(f"//{name}")
     try:
+        parts = urlsplit(f"//{name}")
         is_good = bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_good = False

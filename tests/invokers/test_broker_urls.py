@@ -52,7 +52,7 @@ def test_valid_urls(url, outlet):
         ("nats://a?timeout_seconds=0", "timeout_seconds is above 0 and at most 60"),
         ("nats://a?timeout_seconds=nan", "timeout_seconds is above 0"),
         ("nats://a?timeout_seconds=soon", "could not convert"),
-        ("nats://[::1", "Invalid IPv6"),
+        ("nats://[::1", "'[::1' is not a host"),
     ],
 )
 def test_errors_name_the_queue_and_not_the_url(url, words):
