@@ -44,7 +44,7 @@ COMMANDS: Final = {
     "topics": Entry("flowserver.cli.remote.topics:topics", "Look at topics, and publish to them."),
     "context": Entry("flowserver.cli.remote.context_commands:contexts", "Name servers, and choose one."),
     "validate": Entry("flowserver.cli.validate:validate", "Check definitions, without a server."),
-    "prove": Entry("flowserver.cli.prove:prove", "Find what can go wrong in flows before they run, without a server."),
+    "prove": Entry("flowserver.cli.prove:prove", "Find what can go wrong in flows, without a server."),
     "test": Entry("flowserver.cli.flow_tests:test", "Run flow tests, in virtual time and without a server."),
     "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),
     "migrate": Entry("flowserver.cli.migrate:migrate", "Bring the database up to date, or create it."),

@@ -40,7 +40,7 @@ def prove(
     lenient: LenientFlag = None,
     strict: Strict = False,
 ) -> None:
-    """Find what can go wrong in flows before they run, without a server.
+    """Find what can go wrong in flows, without a server.
 
     Follows every way through a flow: data that is missing on one of them, errors that nothing catches, loops without
     a bound, time-outs that never fire. Each finding has its rule, its place, often a hint and a way through the flow
