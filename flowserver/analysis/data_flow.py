@@ -44,16 +44,17 @@ from flowserver.language.graph import (
 )
 from flowserver.language.targets import ASYNC, INVOCATION_TYPE
 
-STEPS_LOOKED_AT_MAX: Final = 20_000
-"""Steps that the search for the fixed point enters; a definition that needs more is not looked at further."""
+WORK_MAX: Final = 200_000
+"""Keys that the search for the fixed point carries from step to step; a definition with more is not looked at further.
+It takes a second or two."""
 
 TEXT: Final = Scalar("text")
 ERROR: Final = Document({name: Part(TEXT) for name in ("error", "code", "cause")})
 """`$local` of errorMappings."""
 
 
-class TooManySteps(Exception):
-    """The definition needs more than STEPS_LOOKED_AT_MAX; nothing is said of its data."""
+class TooMuchWork(Exception):
+    """The definition needs more than WORK_MAX; nothing is said of its data."""
 
 
 def _object(**parts: Shape) -> Document:
@@ -123,11 +124,11 @@ def built(mappings: Mappings, input: Shape, local: Shape, context: Shape) -> Doc
 
 
 class DataFlow:
-    """The facts of every list of a flow, by `list_id`, for an execution's input of that shape; raises TooManySteps."""
+    """The facts of every list of a flow, by `list_id`, for an execution's input of that shape; raises TooMuchWork."""
 
     def __init__(self, root: StepList, input: Document) -> None:
         self.lists: dict[int, ListFacts] = {}
-        self._left = STEPS_LOOKED_AT_MAX
+        self._left = WORK_MAX
         self._settle(root, input)
 
     def _settle(self, steps: StepList, input: Document) -> Document | None:
@@ -142,9 +143,9 @@ class DataFlow:
         while todo:
             index = min(todo)
             todo.remove(index)
-            self._left -= 1
+            self._left -= 1 + len(locals_[index].parts) + len(input.parts)
             if self._left < 0:
-                raise TooManySteps
+                raise TooMuchWork
             facts = self._enter(steps.steps[index], list(arrows_from(steps, index)), input, locals_[index])
             found[index] = facts
             for arrow, output in facts.outputs.items():

@@ -154,13 +154,14 @@ def _check_compensation(subject: Subject, steps: StepList) -> None:
     if not caught:
         return
     _check_undo_on_success(subject, steps, normal, set(caught))
-    undoing = {goal for goal in caught if goal not in normal and _undoes(steps, goal)}
+    undoing = {goal for goal in caught if goal not in normal and _undoes(steps, goal, normal)}
+    after = _after_protected(steps, undoing)
     for index in sorted(normal):
         step = steps.steps[index]
         if not isinstance(step, TaskStep) or any(ALL_ERRORS in rule.errors for rule in step.catch):
             continue
-        first = _protected_before(steps, index, undoing)
-        if first is not None and subject.is_entered(steps, index):
+        first = after.get(index)
+        if first is not None and first != index and subject.is_entered(steps, index):
             goal = next(arrow.end for arrow in arrows_from(steps, first) if arrow.end in undoing)
             undo, before = steps.steps[goal], steps.steps[first]
             message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, although {shown(before.name)} has"
@@ -173,23 +174,28 @@ def _check_compensation(subject: Subject, steps: StepList) -> None:
             subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
 
 
-def _undoes(steps: StepList, goal: int) -> bool:
-    """Whether tasks follow a catch: work that undoes, or reports the error, rather than just an end."""
-    reached = _reached(steps, goal, lambda _: True)
-    return any(isinstance(steps.steps[index], TaskStep) for index in reached)
+def _undoes(steps: StepList, goal: int, normal: set[int]) -> bool:
+    """Whether a task follows a catch: work that undoes, or reports the error, rather than just an end."""
+    return isinstance(steps.steps[goal], TaskStep) or any(
+        isinstance(steps.steps[arrow.end], TaskStep) and arrow.end not in normal
+        for arrow in arrows_from(steps, goal)
+        if arrow.end != LEAVE
+    )
 
 
-def _protected_before(steps: StepList, index: int, undoing: set[int]) -> int | None:
-    """An earlier task on the normal way with a catch that leads to steps that undo."""
-    for earlier, step in enumerate(steps.steps):
-        if earlier == index or not isinstance(step, TaskStep):
-            continue
-        arrows = list(arrows_from(steps, earlier))
-        done = [arrow.end for arrow in arrows if arrow.way is Way.DONE and arrow.end != LEAVE]
-        leads_on = done and index in _reached(steps, done[0], lambda arrow: arrow.way is not Way.CAUGHT)
-        if leads_on and any(arrow.way is Way.CAUGHT and arrow.end in undoing for arrow in arrows):
-            return earlier
-    return None
+def _after_protected(steps: StepList, undoing: set[int]) -> dict[int, int]:
+    """The steps after the success of a task whose catch leads to steps that undo, each with one such task."""
+    found: dict[int, int] = {}
+    for index, step in enumerate(steps.steps):
+        arrows = list(arrows_from(steps, index))
+        if isinstance(step, TaskStep) and any(each.way is Way.CAUGHT and each.end in undoing for each in arrows):
+            todo = [each.end for each in arrows if each.way is Way.DONE]
+            while todo:
+                position = todo.pop()
+                if position != LEAVE and position not in found:
+                    found[position] = index
+                    todo.extend(each.end for each in arrows_from(steps, position) if each.way is not Way.CAUGHT)
+    return found
 
 
 def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], caught: set[int]) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from flowserver.analysis.callbacks_and_ids import check_callbacks_and_ids
-from flowserver.analysis.data_flow import FLOW_CONTEXT, DataFlow, TooManySteps, built
+from flowserver.analysis.data_flow import FLOW_CONTEXT, DataFlow, TooMuchWork, built
 from flowserver.analysis.errors_and_retries import check_errors
 from flowserver.analysis.missing_data import check_data
 from flowserver.analysis.places import Places
@@ -60,7 +60,7 @@ def _data_of(flow: Flow) -> DataFlow | None:
         given = built(flow.input_mappings, UNKNOWN_OBJECT, EMPTY, FLOW_CONTEXT)
     try:
         return DataFlow(flow.root, given)
-    except TooManySteps:
+    except TooMuchWork:
         return None
 
 
