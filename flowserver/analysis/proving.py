@@ -14,7 +14,7 @@ from flowserver.analysis.suppressions import suppressions_in, without_suppressed
 from flowserver.analysis.time_and_loops import check_time
 from flowserver.analysis.worst_case import Cost, check_sizes, worst_case
 from flowserver.base.limits import Limits
-from flowserver.language.diagnostics import DefinitionRejected, Severity, shown
+from flowserver.language.diagnostics import DIAGNOSTICS_MAX, DefinitionRejected, Severity, shown
 from flowserver.language.graph import Flow
 from flowserver.language.parser import parse
 from flowserver.language.reachability import nested_lists
@@ -50,8 +50,18 @@ def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
     cost = worst_case(subject)
     comments = suppressions_in(text, (step.span for _, _, step in subject.steps()))
     told = without_suppressed(subject.findings, comments)
+    return Proof(tuple(_in_order(told)), cost)
+
+
+def _in_order(findings: list[Finding]) -> list[Finding]:
+    """The findings in order of place, DIAGNOSTICS_MAX of them; errors before warnings where not all have room."""
+    by_severity = sorted(findings, key=lambda each: each.severity is Severity.WARNING)
+    told = by_severity[:DIAGNOSTICS_MAX]
     told.sort(key=lambda each: (each.span.line, each.span.column, each.severity is Severity.WARNING, each.id))
-    return Proof(tuple(told), cost)
+    if left_out := len(findings) - len(told):
+        message = f"there are {left_out} more findings"
+        told.append(Finding("more-warnings", Severity.WARNING, message, told[-1].span))
+    return told
 
 
 def _data_of(flow: Flow) -> DataFlow | None:

@@ -135,6 +135,12 @@ def test_deep_nesting_is_not_slow() -> None:
     assert {each.id for each in found_in(f"{HEADER}steps: {inner}\n")} == {"may-pass-limit"}
 
 
+def test_a_hundred_findings_are_shown() -> None:
+    step = "  - {{type: pass, name: p{0}, outputMappings: [{{target: a, source: $local.a}}]}}\n"
+    found = found_in(f"{HEADER}steps:\n" + "".join(map(step.format, range(150))))
+    assert (len(found), found[-1].message) == (101, "there are 50 more findings")
+
+
 def test_the_known_errors_are_those_of_the_server() -> None:
     made = {str(row) for row in ErrorName if "{" not in str(row)}
     assert made <= set(SERVER_ERRORS)

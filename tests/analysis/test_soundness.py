@@ -1,4 +1,4 @@
-"""What the analysis says of data holds: random flows run in the machine, and every document is one that it allows for.
+"""What the analysis says of data holds: random flows run in the machine, and it allows for every document.
 
 Its errors follow from these documents, so they are true as well. The flows are those of the simulation.
 """
