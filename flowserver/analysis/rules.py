@@ -82,9 +82,10 @@ RULES: Final[dict[str, Rule]] = {
         "A retry policy names only errors that earlier policies name.",
         "The first policy that names an error is used, even when its attempts are used up.",
     ),
-    "retry-outlives-flow": _sound(
+    "retry-outlives-flow": _doubt(
         "The pauses of a retry policy alone take longer than the flow may.",
-        "The pauses add up to the flow's `timeoutSeconds` or more, so the last attempts are never made.",
+        "The pauses add up to the flow's `timeoutSeconds` or more, so the last attempts are never made. To retry until "
+        "the time is up may be what you want.",
     ),
     "retry-without-pause": _doubt(
         "A policy retries many times without a pause.",
