@@ -29,6 +29,7 @@ EXAMPLES = {
     "retention_days": ("7", 7),
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
+    "cell": ("north", "north"),
     "region": ("cn-beijing", "cn-beijing"),
 }
 OTHERS = {
