@@ -1,0 +1,17 @@
+"""What a step that starts a sub-flow is answered at once."""
+
+from flowserver.machine.sub_flow_reply import reply_to_start
+
+
+def test_the_answer_is_that_of_start_execution() -> None:
+    assert reply_to_start("id", "child", "version: v1", "run", '{"a": 1}', 1_700_000_000_123) == {
+        "RequestId": "id",
+        "FlowName": "child",
+        "FlowDefinition": "version: v1",
+        "Name": "run",
+        "Input": '{"a": 1}',
+        "Output": "",
+        "Status": "Running",
+        "StartedTime": "2023-11-14T22:13:20.123Z",
+        "StoppedTime": "",
+    }
