@@ -201,15 +201,15 @@ def _end_of(expires: str, now_ms: int) -> int | None:
     if not expires:
         return None
     is_time = _DURATION.match(expires)
-    seconds = seconds_of(expires, "--expires") if is_time else _seconds_until(expires, now_ms)
-    if not 0 < seconds <= DAYS_MAX * 86_400:
+    end_ms = now_ms + int(seconds_of(expires, "--expires") * 1_000) if is_time else _ms_of(expires)
+    if not 0 < end_ms - now_ms <= DAYS_MAX * 86_400_000:
         raise typer.BadParameter(f"not within the next {DAYS_MAX:,} days", param_hint="--expires")
-    return now_ms + int(seconds * 1_000)
+    return end_ms
 
 
-def _seconds_until(instant: str, now_ms: int) -> float:
+def _ms_of(instant: str) -> int:
     try:
-        return datetime.fromisoformat(instant).timestamp() - now_ms / 1_000
+        return round(datetime.fromisoformat(instant).timestamp() * 1_000)
     except (ValueError, OverflowError):
         wanted = f"give a time such as 90d, or an instant such as 2027-01-02T03:04:05Z, not {instant!r}"
         raise typer.BadParameter(wanted, param_hint="--expires") from None

@@ -26,6 +26,7 @@ from flowserver.store.schema.tables import definitions, execution_documents, exe
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.store.rows import end, event, new_execution
 from tests.support.clock import ManualClock
+from tests.support.metrics import metrics_with_counts
 
 PASS = "- {type: pass, name: p}"
 WAIT = "- {type: wait, name: w, duration: 60}"
@@ -318,6 +319,6 @@ async def test_deletions_are_counted(node: Node, clock: ManualClock) -> None:
     engine = node.engine
     engine.retention._rules = replace(FOR_EVER, days=30)
     await engine.retention.run_once()
-    text = (await node.operations.monitoring.metrics()).decode()
+    text = await metrics_with_counts(node.operations)
     assert "flowserver_deleted_executions_total 1.0" in text
     assert "flowserver_used_bytes " in text

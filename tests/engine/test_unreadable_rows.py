@@ -12,6 +12,7 @@ from flowserver.store.schema.migrating import migrate
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
+from tests.support.metrics import metrics_with_counts
 from tests.support.postgres import lose_wide_values
 
 WAIT = "- {type: wait, name: w, duration: 60}"
@@ -89,6 +90,6 @@ async def test_a_lost_definition_or_registration_fails_its_users(
 
 
 async def parked(node: Node) -> int:
-    text = (await node.operations.monitoring.metrics()).decode()
+    text = await metrics_with_counts(node.operations)
     [line] = [line for line in text.splitlines() if line.startswith("flowserver_parked_executions ")]
     return int(float(line.split()[1]))

@@ -20,6 +20,7 @@ from tests.engine.invocations.test_invocations import ended, new, reached, row_o
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.engine.test_lost_answers import tried_twice
 from tests.support.clock import ManualClock
+from tests.support.metrics import metrics_with_counts
 from tests.support.postgres import lose_wide_values
 
 S = InvocationStatus
@@ -156,7 +157,7 @@ async def test_a_restart_of_the_server_leaves_it_parked(
     assert functions.called("shop/pay") == [("first", 1), ("bad", 1)]
     page = await node.operations.async_invocations.list_parked(next_token=None, limit=None)
     assert [each.invocation_id for each in page.items] == ["request-bad"]
-    assert b"flowserver_parked_invocations 1.0" in await node.operations.monitoring.metrics()
+    assert "flowserver_parked_invocations 1.0" in await metrics_with_counts(node.operations)
 
 
 @pytest.mark.parametrize("spoilt", [NOT_SAVED, {"events": "nonsense"}], ids=["unwritable", "unreadable"])
