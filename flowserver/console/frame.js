@@ -1,7 +1,7 @@
 /** What is around every page: rail, top bar, sign-in, search, help; and what keeps a broken page to itself. */
 import { html, signal, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
 import { stylesheetsReady } from "./css.js";
-import { useKeys } from "./keys.js";
+import { keepTypedAhead, takeTypedAhead, useKeys } from "./keys.js";
 import { Loading, Problem } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
 import { PLACES } from "./places.js";
@@ -20,7 +20,7 @@ const overlay = signal(/** @type {"search" | "help" | null} */ (null));
 /** The whole console. */
 export function Frame() {
   useKeys("Everywhere", [
-    { keys: "/", label: "Search", run: () => void (overlay.value = "search") },
+    { keys: "/", label: "Search", run: openSearch },
     { keys: "?", label: "This help", run: () => void (overlay.value = "help") },
     ...PLACES.map(([title, to, , key]) => ({ keys: `g ${key}`, label: title, run: () => go(to) })),
   ]);
@@ -40,7 +40,15 @@ export function Frame() {
   `;
 }
 
-/** Loaded once the page is quiet, so that keys typed right after `/` are not lost. */
+/** Opens at once, or as soon as it is loaded, with what was typed until then. */
+function openSearch() {
+  overlay.value = "search";
+  if (components.has(loadSearch)) return;
+  keepTypedAhead();
+  load(loadSearch).catch(takeTypedAhead);
+}
+
+/** Loaded once the page is quiet, so that it opens at once. */
 const preload = () => void load(loadSearch).catch(() => {});
 if ("requestIdleCallback" in window) requestIdleCallback(preload, { timeout: 2_000 });
 else setTimeout(preload, 1_000);
@@ -68,7 +76,7 @@ function TopBar() {
   const { hasToken } = session.value;
   return html`<header class="top">
     <${Breadcrumb} />
-    <button type="button" class="find" aria-label="Search" onClick=${() => (overlay.value = "search")} aria-keyshortcuts="/">
+    <button type="button" class="find" aria-label="Search" onClick=${openSearch} aria-keyshortcuts="/">
       <${Icon} name="search" size=${16} /><span>Search</span><kbd>/</kbd>
     </button>
     <span class="server cut" title=${location.origin}>

@@ -56,10 +56,30 @@ function takesText(target) {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
+/** What was typed since a field was opened that is still loading; null while no such field is awaited. */
+let ahead = /** @type {{text: string, isEntered: boolean} | null} */ (null);
+
+/** Keeps what is typed for a field that is still loading, until `takeTypedAhead`. */
+export function keepTypedAhead() {
+  ahead ??= { text: "", isEntered: false };
+}
+
+/** What was typed for the field that is there now (or will never be), and whether Enter was pressed after it. */
+export function takeTypedAhead() {
+  const taken = ahead ?? { text: "", isEntered: false };
+  ahead = null;
+  return taken;
+}
+
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (event.key.length === 1 && event.key !== " " && !charactersWork.peek()) return;
   if (document.querySelector("dialog:modal")) return;
+  if (ahead && (event.key.length === 1 || event.key === "Enter")) {
+    if (event.key === "Enter") ahead.isEntered = true;
+    else ahead.text += event.key;
+    return event.preventDefault();
+  }
+  if (event.key.length === 1 && event.key !== " " && !charactersWork.peek()) return;
   const inText = takesText(event.target);
   const now = performance.now();
   const pair = now - first.at < SEQUENCE_MS && !inText ? `${first.key} ${event.key}` : "";

@@ -1,6 +1,7 @@
 /** Search: pages, flows, executions, functions, queues and topics by the beginning of their names; all by keyboard. */
 import { html, useEffect, useId, useMemo, useRef, useState } from "./vendor/preact.js";
 import { stylesheet } from "./css.js";
+import { takeTypedAhead } from "./keys.js";
 import { Dialog, Status } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
 import { PLACES } from "./places.js";
@@ -17,10 +18,11 @@ const FUNCTIONS_READ = 200;
 
 /** @param {{onClose: () => void}} props */
 export default function Search({ onClose }) {
-  const [text, setText] = useState("");
-  const [asked, setAsked] = useState("");
+  const ahead = useMemo(takeTypedAhead, []);
+  const [text, setText] = useState(ahead.text);
+  const [asked, setAsked] = useState(ahead.text.trim());
   const [at, setAt] = useState(0);
-  const [isOpening, setOpening] = useState(false);
+  const [isOpening, setOpening] = useState(ahead.isEntered);
   const list = useId();
   const view = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {

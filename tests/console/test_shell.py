@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.console.browser.complaints import Complaints
 from tests.console.browser.prefix_proxy import prefix_proxy
@@ -113,6 +113,23 @@ def test_a_search_in_a_hurry_finds_what_was_typed(page: Page, rest: httpx.Client
     expect(page.get_by_role("combobox", name="Search")).to_be_focused()
     page.keyboard.type(unique)
     page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/flows/{unique}$"))
+
+
+def test_what_is_typed_while_the_search_is_loading_is_looked_for(
+    page: Page, rest: httpx.Client, unique: str
+) -> None:
+    rest.put(f"/v1/flows/{unique}", json={"definition": PASS}).raise_for_status()
+
+    def type_meanwhile(route: Route) -> None:
+        expect(page.get_by_text(unique).first).to_be_visible()
+        page.keyboard.press("/")
+        page.keyboard.type(unique)
+        page.keyboard.press("Enter")
+        route.continue_()
+
+    page.route("**/search.js", type_meanwhile)
+    page.goto("/flows")
     expect(page).to_have_url(re.compile(f"/flows/{unique}$"))
 
 
