@@ -116,9 +116,7 @@ def test_a_search_in_a_hurry_finds_what_was_typed(page: Page, rest: httpx.Client
     expect(page).to_have_url(re.compile(f"/flows/{unique}$"))
 
 
-def test_what_is_typed_while_the_search_is_loading_is_looked_for(
-    page: Page, rest: httpx.Client, unique: str
-) -> None:
+def test_what_is_typed_while_the_search_is_loading_is_looked_for(page: Page, rest: httpx.Client, unique: str) -> None:
     rest.put(f"/v1/flows/{unique}", json={"definition": PASS}).raise_for_status()
 
     def type_meanwhile(route: Route) -> None:
