@@ -23,7 +23,11 @@ export function stylesheet(url) {
   return done;
 }
 
-/** Settled once every style sheet that was asked for applies, so that no page is painted without its own. */
+/** How long a page waits for style sheets: without its own it is plain, but it works. */
+const WAIT_MS = 3_000;
+
+/** Settled once every style sheet that was asked for applies, so that no page is painted without its own, or after a while. */
 export function stylesheetsReady() {
-  return Promise.all(loaded.values());
+  const late = new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+  return Promise.race([late, Promise.all(loaded.values())]);
 }

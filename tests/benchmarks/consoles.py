@@ -34,6 +34,7 @@ BEGIN_SECONDS = 2.0
 """From the consoles' begin to the measurement: pages are opened seldom."""
 
 POLL_SECONDS = 5.0
+ROWS_ON_SCREEN = 25
 LOOK_SECONDS = 15.0
 FLOW = "poll-slowly"
 MIDNIGHT = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime())
@@ -131,16 +132,28 @@ class _Consoles:
     def all(self, count: int, followed: list[str]) -> list[Coroutine[Any, Any, None]]:
         """The pages of all consoles, which began at different times."""
         overviews, lists, _ = _shares(count)
-        midnight = f"/v1/overview?failedSince={MIDNIGHT}"
-        pages = [self._poll(midnight, number / overviews) for number in range(overviews)]
-        pages += [self._poll("/v1/executions?limit=100", number / lists) for number in range(lists)]
+        pages = [self._overview(number / overviews) for number in range(overviews)]
+        pages += [self._list(number / lists) for number in range(lists)]
         return pages + [self._execution(name) for name in followed]
 
-    async def _poll(self, path: str, share: float) -> None:
+    async def _overview(self, share: float) -> None:
         await asyncio.sleep(share * POLL_SECONDS)
         while True:
-            (await self._client.get(path)).require(b"{")
+            (await self._client.get(f"/v1/overview?failedSince={MIDNIGHT}")).require(b"{")
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _list(self, share: float) -> None:
+        """Under W1 a whole page is new after five seconds; then only rows on screen that still ran are read, once."""
+        await asyncio.sleep(share * POLL_SECONDS)
+        rows = (await self._client.get("/v1/executions?limit=50")).json()["executions"]
+        await asyncio.sleep(POLL_SECONDS)
+        running = [number for number, row in enumerate(rows[:ROWS_ON_SCREEN]) if row["status"] == "Running"]
+        for limit in (max(5, 1 + max(running, default=-1)), 50):
+            (await self._client.get(f"/v1/executions?limit={limit}")).require(b"{")
+        for number in running:
+            (await self._client.get(f"/v1/flows/{rows[number]['flowName']}/executions/{rows[number]['name']}")).require(
+                b"{"
+            )
 
     async def _execution(self, name: str) -> None:
         place = f"/v1/flows/{FLOW}/executions/{name}"

@@ -138,6 +138,26 @@ def test_new_executions_wait_to_be_shown_and_changes_are_shown_in_place(
     expect(page.get_by_role("button", name="1 new")).to_have_count(0)
 
 
+def test_a_list_with_a_page_of_new_executions_reads_only_the_rows_on_screen(
+    page: Page, rest: httpx.Client, unique: str
+) -> None:
+    _keep(rest, unique, WAIT, "first")
+    page.clock.install()
+    page.goto(f"/executions?flow={unique}")
+    row = page.get_by_role("grid", name="Executions").get_by_role("row").filter(has_text="first")
+    expect(row).to_contain_text("Running")
+    _keep(rest, unique, WAIT, *(f"n{number}" for number in range(51)))
+    page.clock.run_for(POLL_MS)
+    expect(page.get_by_role("button", name="50+ new")).to_be_visible()
+    rest.post(f"/v1/flows/{unique}/executions/first/stop").raise_for_status()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("/v1/")[2]))
+    page.clock.run_for(POLL_MS)
+    expect(row).to_contain_text("Stopped")
+    page.clock.run_for(POLL_MS)
+    assert [each for each in asked if "executions" in each] == [f"flows/{unique}/executions/first"]
+
+
 def test_a_selection_is_stopped_and_redriven_by_keyboard(
     page: Page, rest: httpx.Client, complaints: Complaints, unique: str
 ) -> None:

@@ -80,16 +80,25 @@ def test_a_theme_is_chosen_and_kept(page: Page) -> None:
 
 def test_a_page_that_fails_keeps_that_to_itself(page: Page, complaints: Complaints) -> None:
     complaints.allow("TypeError")
-    page.route("**/v1/overview*", lambda route: route.fulfill(json={"flows": None}), times=1)
+    is_broken = True
+    page.route("**/v1/overview*", lambda route: route.fulfill(json={"flows": None}) if is_broken else route.continue_())
     page.goto("/")
     expect(page.get_by_role("heading", name="This page has failed")).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("null")
     places = page.get_by_role("navigation", name="Places")
     places.get_by_role("link", name="Server").click()
     expect(page.get_by_role("grid", name="Nodes")).to_contain_text("Alive")
+    is_broken = False
     places.get_by_role("link", name="Overview").click()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("As of")).to_be_visible()
+
+
+def test_a_page_does_not_wait_for_ever_for_a_style_sheet(page: Page) -> None:
+    page.route("**/server.css", lambda _: None)
+    page.goto("/flows")
+    page.get_by_role("navigation", name="Places").get_by_role("link", name="Server").click()
+    expect(page.get_by_role("grid", name="Nodes")).to_contain_text("Alive")
 
 
 def test_a_text_is_copied_or_the_page_says_that_it_was_not(page: Page) -> None:

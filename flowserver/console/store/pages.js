@@ -98,7 +98,7 @@ class List {
         if (index === 0) await this.checkFirst(loaded, needed);
         else if (needed) this.merge(loaded, await this.page(loaded.token, needed), false);
       }
-      await this.renewGone(first, last);
+      await this.renewAlone(first, last);
     } catch {
       // The next check tries again; the frame says that the server cannot be reached.
     } finally {
@@ -106,13 +106,19 @@ class List {
     }
   }
 
+  /** Whether the newest page has nothing any more of what is shown, so that reading it again would tell nothing. */
+  get isBeyond() {
+    return this.placeOf !== undefined && this.state.peek().fresh >= Number(this.query.limit);
+  }
+
   /** @param {LoadedPage} loaded @param {number} needed */
   async checkFirst(loaded, needed) {
+    if (this.isBeyond) return;
     const known = new Set(this.state.peek().rows.map((row) => row.id));
     const asked = Math.min(Number(this.query.limit ?? needed), Math.max(CHECKED_MIN, needed + this.state.peek().fresh));
     const some = await this.page(undefined, asked);
-    const isBeyond = some.token !== undefined && some.rows.every((row) => !known.has(row.id));
-    this.merge(loaded, isBeyond ? await this.page() : some, true);
+    const areNew = some.token !== undefined && some.rows.every((row) => !known.has(row.id));
+    this.merge(loaded, areNew ? await this.page() : some, true);
   }
 
   /** @param {LoadedPage} loaded @param {{rows: any[], token: string | undefined}} page @param {boolean} isFirst */
@@ -135,13 +141,14 @@ class List {
   }
 
   /**
-   * Read the live rows on screen that the list has no longer: they would be shown for ever as they were in it.
+   * Read the live rows on screen one by one that no page has any more: they would be shown for ever as they were in it.
    * @param {number} first @param {number} last rows that are visible
    */
-  async renewGone(first, last) {
-    const { placeOf } = this;
+  async renewAlone(first, last) {
+    const { placeOf, isBeyond } = this;
     if (!placeOf) return;
     const { rows, gone } = this.state.peek();
+    const pageEnd = this.pages[0].length;
     const { signal } = this.aborting;
     /** @type {Map<string, any>} */
     const renewed = new Map();
@@ -149,7 +156,10 @@ class List {
       const whole = await api(placeOf(row), { signal });
       renewed.set(row.id, Object.fromEntries(Object.keys(row).map((field) => [field, whole[field]])));
     };
-    await changeMany(rows.slice(Math.max(0, first), last + 1).filter((row) => gone.has(row.id) && this.isLive(row)), renew, { signal });
+    const missing = rows.filter(
+      (row, index) => index >= first && index <= last && (gone.has(row.id) || (isBeyond && index < pageEnd)) && this.isLive(row),
+    );
+    await changeMany(missing, renew, { signal });
     if (renewed.size) this.state.value = { ...this.state.peek(), rows: this.state.peek().rows.map((row) => renewed.get(row.id) ?? row) };
   }
 
