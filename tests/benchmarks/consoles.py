@@ -26,12 +26,12 @@ from tests.benchmarks.workloads import IN_FLIGHT, SUCCEEDED, Scale
 from tests.support.server import clean_environment
 
 CONSOLES = 20
-SLICES = 4
+SLICES = 6
 """With consoles, and as many without."""
 
 SLICE_SECONDS = 8.0
-BEGIN_SECONDS = 2.0
-"""From the consoles' begin to the measurement: pages are opened seldom."""
+BEGIN_SECONDS = {"off": 2.0, "on": 12.0}
+"""From the word to the measurement, beside the same work: pages are opened seldom, and stay open."""
 
 POLL_SECONDS = 5.0
 ROWS_ON_SCREEN = 25
@@ -45,7 +45,7 @@ async def consoles(stage: Stage, scale: Scale) -> Rows:
     await stage.create_flow(FLOW, definitions.polling(pause_seconds=1))
     await stage.create_flow("calls", definitions.calls())
     seconds = max(0.5, SLICE_SECONDS * min(1.0, scale.factor))
-    turns = round(4 * SLICES * (seconds + BEGIN_SECONDS))
+    turns = round(4 * SLICES * (seconds + sum(BEGIN_SECONDS.values())))
     count = scale(CONSOLES, least=3)
     followed = [f"followed-{number}" for number in range(_shares(count)[2])]
     for name in followed:
@@ -61,7 +61,7 @@ async def consoles(stage: Stage, scale: Scale) -> Rows:
         for number in range(SLICES):
             for word in ("on", "off") if number % 2 else ("off", "on"):
                 process.stdin.write(f"{word}\n".encode())
-                await asyncio.sleep(BEGIN_SECONDS * min(1.0, scale.factor))
+                await _w1(stage, BEGIN_SECONDS[word] * min(1.0, scale.factor))
                 costs[word].append(await _w1(stage, seconds))
         process.stdin.write(b"end\n")
         requests = json.loads(await process.stdout.readline())
@@ -70,7 +70,10 @@ async def consoles(stage: Stage, scale: Scale) -> Rows:
         await process.wait()
     for name in followed:
         await stage.client.call(rpc("StopExecution", FlowName=FLOW, ExecutionName=name))
-    return {"consoles": _compared(costs) | {"requests_a_second": requests / (len(costs["on"]) * (seconds + 2))}}
+    return {
+        "consoles": _compared(costs)
+        | {"requests_a_second": requests / (len(costs["on"]) * (seconds + BEGIN_SECONDS["on"]))}
+    }
 
 
 def _shares(count: int) -> tuple[int, int, int]:
