@@ -1,5 +1,5 @@
 /** What is around every page: rail, top bar, sign-in, search, help; and what keeps a broken page to itself. */
-import { html, signal, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
+import { effect, html, signal, useEffect, useErrorBoundary, useRef, useState } from "./vendor/preact.js";
 import { stylesheetsReady } from "./css.js";
 import { keepTypedAhead, takeTypedAhead, useKeys } from "./keys.js";
 import { Loading, Problem } from "./parts/basics.js";
@@ -16,6 +16,10 @@ const loadHelp = () => import("./help.js");
 
 /** What lies over the page: the search, the help, or nothing. */
 const overlay = signal(/** @type {"search" | "help" | null} */ (null));
+const close = () => void (overlay.value = null);
+effect(() => {
+  if (overlay.value !== "search") takeTypedAhead(); // no field will
+});
 
 /** The whole console. */
 export function Frame() {
@@ -25,7 +29,6 @@ export function Frame() {
     ...PLACES.map(([title, to, , key]) => ({ keys: `g ${key}`, label: title, run: () => go(to) })),
   ]);
   const { wanted } = session.value;
-  const close = () => (overlay.value = null);
   return html`
     <a class="skip" href="#page" onClick=${skip}>Skip to the page</a>
     <${Rail} />
@@ -44,7 +47,7 @@ export function Frame() {
 function openSearch() {
   overlay.value = "search";
   if (components.has(loadSearch)) return;
-  keepTypedAhead();
+  keepTypedAhead(close);
   load(loadSearch).catch(takeTypedAhead);
 }
 

@@ -58,10 +58,12 @@ function takesText(target) {
 
 /** What was typed since a field was opened that is still loading; null while no such field is awaited. */
 let ahead = /** @type {{text: string, isEntered: boolean} | null} */ (null);
+let giveUp = () => {};
 
-/** Keeps what is typed for a field that is still loading, until `takeTypedAhead`. */
-export function keepTypedAhead() {
+/** Keeps what is typed for a field that is still loading, until `takeTypedAhead`. @param {() => void} onEscape */
+export function keepTypedAhead(onEscape) {
   ahead ??= { text: "", isEntered: false };
+  giveUp = onEscape;
 }
 
 /** What was typed for the field that is there now (or will never be), and whether Enter was pressed after it. */
@@ -71,14 +73,20 @@ export function takeTypedAhead() {
   return taken;
 }
 
+/** Take in a key for the field that is awaited. @param {{text: string, isEntered: boolean}} typed @param {string} key @returns {boolean} whether it means something there */
+function typeAhead(typed, key) {
+  if (key === "Enter") typed.isEntered = true;
+  else if (key === "Escape") giveUp();
+  else if (key === "Backspace") typed.text = typed.text.slice(0, -1);
+  else if (key.length === 1) typed.text += key;
+  else return false;
+  return true;
+}
+
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (document.querySelector("dialog:modal")) return;
-  if (ahead && (event.key.length === 1 || event.key === "Enter")) {
-    if (event.key === "Enter") ahead.isEntered = true;
-    else ahead.text += event.key;
-    return event.preventDefault();
-  }
+  if (ahead && typeAhead(ahead, event.key)) return event.preventDefault();
   if (event.key.length === 1 && event.key !== " " && !charactersWork.peek()) return;
   const inText = takesText(event.target);
   const now = performance.now();

@@ -131,13 +131,32 @@ def test_what_is_typed_while_the_search_is_loading_is_looked_for(page: Page, res
     def type_meanwhile(route: Route) -> None:
         expect(page.get_by_text(unique).first).to_be_visible()
         page.keyboard.press("/")
-        page.keyboard.type(unique)
+        page.keyboard.type(f"{unique}x")
+        page.keyboard.press("Backspace")
         page.keyboard.press("Enter")
         route.continue_()
 
     page.route("**/search.js", type_meanwhile)
     page.goto("/flows")
     expect(page).to_have_url(re.compile(f"/flows/{unique}$"))
+
+
+def test_a_search_that_is_given_up_while_it_is_loading_takes_no_more_keys(page: Page) -> None:
+    page.route("**/search.js", lambda _: None)
+    page.goto("/flows")
+    prefix = page.get_by_label("Name begins with")
+    expect(prefix).to_be_visible()
+    page.keyboard.press("/")
+    page.get_by_role("button", name="Help").click()
+    page.get_by_role("dialog", name="Keys").get_by_role("button", name="Close").click()
+    prefix.press_sequentially("ab")
+    expect(prefix).to_have_value("ab")
+    prefix.fill("")
+    prefix.blur()
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    prefix.press_sequentially("c")
+    expect(prefix).to_have_value("c")
 
 
 def test_keys_of_a_single_character_are_turned_off_and_on(page: Page) -> None:
