@@ -447,3 +447,68 @@ OVERTAKEN = """async () => {
 def test_what_was_asked_before_a_change_does_not_count_after_it(page: Page) -> None:
     page.goto("/flows")
     assert page.evaluate(OVERTAKEN) == ["Succeeded", 2]
+
+
+MEANWHILE = """async (isNewestFirst) => {
+  const { SomeEvents } = await import(new URL("console/pages/execution/event-pages.js", document.baseURI).href);
+  const native = globalThis.fetch;
+  let answer = null;
+  globalThis.fetch = (url, options) => {
+    if (!url.includes("/held")) return native(url, options);
+    return new Promise((resolve) => (answer = (data) => resolve(Response.json(data))));
+  };
+  const event = (eventId) => ({ eventId, type: "StepEntered", stepName: "a", stepPath: "a", detail: {} });
+  const events = new SomeEvents("v1/held", isNewestFirst, { step: "a" });
+  events.add([event(2), event(3)]);
+  answer({ events: (isNewestFirst ? [2, 1] : [1, 2]).map(event), nextToken: null });
+  while (events.loading) await new Promise(requestAnimationFrame);
+  globalThis.fetch = native;
+  return events.rows.map((row) => row.id);
+}"""
+
+
+def test_events_that_come_while_a_page_of_events_is_read_are_shown_once(page: Page) -> None:
+    page.goto("/flows")
+    assert page.evaluate(MEANWHILE, False) == [1, 2, 3]
+    assert page.evaluate(MEANWHILE, True) == [3, 2, 1]
+
+
+SUMMARIES = """async () => {
+  const { Run } = await import(new URL("console/pages/execution/run.js", document.baseURI).href);
+  const native = globalThis.fetch;
+  const step = (path, last) => ({ path, last, running: 0 });
+  const status = "Succeeded";
+  const summary = (lastEventId, complete, ...steps) => ({ steps, lastEventId, complete, nextToken: null, status });
+  const until = async (isSo) => {
+    for (let left = 1_000; left && !isSo(); left -= 1) await new Promise(requestAnimationFrame);
+  };
+  const answers = [];
+  let whenAsked = () => {};
+  globalThis.fetch = async (url, options) => {
+    if (!url.includes("/counted")) return native(url, options);
+    if (!url.includes("/steps")) return Response.json({ status });
+    whenAsked();
+    const data = answers.shift();
+    return data ? Response.json(data) : new Response("", { status: 503 });
+  };
+  const run = new Run("counted", "run");
+  answers.push(summary(3, false, step("a", "3")));
+  await run.readSummary();
+  answers.push(summary(5, true, step("a", "5"), step("b", "5")));
+  await run.look();
+  await until(() => run.now.value.complete);
+  const change = (lastEventId, steps) => run.change({ lastEventId, status, steps });
+  whenAsked = () => change(7, [step("b", "7")]);
+  answers.push(summary(6, true, step("a", "6"), step("b", "6")));
+  change(6, null);
+  await until(() => run.now.value.steps[0].last === "6");
+  run.close();
+  globalThis.fetch = native;
+  return [run.now.value.lastEventId, ...run.now.value.steps.map((each) => each.path + each.last)];
+}"""
+
+
+def test_a_count_goes_on_after_an_error_and_counts_when_it_is_overtaken(page: Page) -> None:
+    """A summary is read while the stream goes on: what only the summary says counts, and what came later, too."""
+    page.goto("/flows")
+    assert page.evaluate(SUMMARIES) == [7, "a6", "b7"]

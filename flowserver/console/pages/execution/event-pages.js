@@ -159,6 +159,8 @@ export class SomeEvents {
     /** @type {string | null} */
     this.next = null;
     this.last = 0;
+    /** What the stream brings while a page is on its way, which may have been read before. @type {EventRow[]} */
+    this.meanwhile = [];
     this.stop = new AbortController();
     void this.load();
   }
@@ -187,9 +189,9 @@ export class SomeEvents {
       do {
         const query = { ...this.filter, limit: PAGE, paths: true, nextToken: this.next };
         const page = await api(this.path, { query, signal: this.stop.signal });
-        this.rows.push(...page.events.map(rowOf));
         this.next = page.nextToken;
         this.isWhole = this.next === null;
+        this.merge([...page.events.map(rowOf), ...(this.isWhole ? this.meanwhile : [])]);
         this.changes.value += 1;
       } while (!this.isWhole && this.rows.length <= Math.max(this.last, PAGE / 2));
       this.error = null;
@@ -198,6 +200,7 @@ export class SomeEvents {
       this.error = error;
       this.rest.begin(error, () => this.load());
     }
+    this.meanwhile = [];
     this.loading = false;
     this.changes.value += 1;
   }
@@ -207,9 +210,16 @@ export class SomeEvents {
     const { step, type, order } = this.filter;
     const fitting = events.map(rowOf).filter((row) => (!type || type.includes(row.type)) && (!step || isOf(row, step)));
     if (!fitting.length) return;
-    if (order === "desc") this.rows.unshift(...fitting.reverse().filter((row) => row.id > (this.rows[0]?.id ?? 0)));
-    else if (this.isWhole) this.rows.push(...fitting.filter((row) => row.id > (this.rows.at(-1)?.id ?? 0)));
+    if (order === "desc" || this.isWhole) this.merge(fitting);
+    else if (this.loading) this.meanwhile.push(...fitting);
     this.changes.value += 1;
+  }
+
+  /** A page and the stream may both have a row. @param {EventRow[]} rows */
+  merge(rows) {
+    const sign = this.filter.order === "desc" ? -1 : 1;
+    const all = new Map([...this.rows, ...rows].map((row) => [row.id, row]));
+    this.rows = [...all.values()].sort((one, other) => sign * (one.id - other.id));
   }
 
   grow() {}

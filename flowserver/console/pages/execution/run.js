@@ -3,7 +3,7 @@ import { batch, signal, useEffect, useMemo } from "../../vendor/preact.js";
 import { api, stream } from "../../store.js";
 import { path } from "../../routes.js";
 import { hasSameDocuments, withDocuments } from "./documents.js";
-import { readSummary, withChanges } from "./summaries.js";
+import { readSummary, withChanges, withLater } from "./summaries.js";
 
 /** @typedef {import("./summaries.js").StepSummary} StepSummary */
 /** @typedef {import("./summaries.js").Summary} Summary */
@@ -34,6 +34,8 @@ export class Run {
     this.summaryAt = -Infinity;
     this.isReading = false;
     this.isStale = false;
+    /** Whether the last read of the summary failed: the next look tries again. */
+    this.hasFailed = false;
     this.lookTimer = 0;
     this.lookAt = -Infinity;
     /** Looks may overtake each other: what an earlier one says after a later one is old. */
@@ -93,7 +95,7 @@ export class Run {
         this.error.value = null;
       });
       if (this.now.peek()?.complete && found.status === "Running") this.follow();
-      if (!this.now.peek() && !this.isReading) this.refresh();
+      if (this.hasFailed && !this.isReading) this.refresh();
     } catch (error) {
       if (this.stop.signal.aborted || number < this.lastLook) return;
       this.error.value = error;
@@ -144,7 +146,9 @@ export class Run {
         isComplete = summary.complete;
         this.show(summary);
       }
+      this.hasFailed = false;
     } catch (error) {
+      this.hasFailed = true;
       if (!this.stop.signal.aborted) this.error.value = error;
     }
     this.isReading = false;
@@ -152,10 +156,13 @@ export class Run {
     if (this.isStale) this.refresh();
   }
 
-  /** Show a summary, unless a newer one is shown. @param {Summary} summary */
+  /** Show a summary, with what the stream has brought since. @param {Summary} summary */
   show(summary) {
     const before = this.now.peek();
-    if (before && summary.lastEventId < before.lastEventId) return;
+    if (before && summary.lastEventId < before.lastEventId) {
+      if (summary.complete && before.complete) this.now.value = withLater(summary, before);
+      return;
+    }
     const isOver = summary.status !== "Running" && this.execution.peek()?.status === "Running";
     batch(() => {
       this.now.value = summary;

@@ -53,6 +53,16 @@ export function withChanges(summary, { steps: changed, ...after }) {
 }
 
 /**
+ * A summary that was read, with the changes that are shown already and came after it.
+ * @param {Summary} read @param {Summary} shown a later one, which may lack what the stream could not say @returns {Summary}
+ */
+export function withLater(read, shown) {
+  const later = shown.steps.filter(({ changedBy = 0 }) => changedBy > read.lastEventId);
+  const steps = new Map([...read.steps, ...later].map((step) => [step.path, step]));
+  return { ...shown, steps: [...steps.values()] };
+}
+
+/**
  * The steps that an execution is at: what it said of them when it was read, of those that have not changed since.
  * @param {any} execution `readAfter`: an event that it knew of @param {Summary | null} summary
  * @returns {{shown: {path: string, status: string}[], count: number}}
