@@ -155,7 +155,7 @@ def test_a_list_with_a_page_of_new_executions_reads_only_the_rows_on_screen(
     page.clock.run_for(POLL_MS)
     expect(row).to_contain_text("Stopped")
     page.clock.run_for(POLL_MS)
-    assert [each for each in asked if "executions" in each] == [f"flows/{unique}/executions/first"]
+    assert [each for each in asked if "executions" in each] == [f"flows/{unique}/executions/first?documents=false"]
 
 
 def test_a_selection_is_stopped_and_redriven_by_keyboard(

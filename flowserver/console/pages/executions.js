@@ -20,7 +20,7 @@ const SELECTED_MAX = 10_000;
 /** @param {any} row */
 const pathOf = (row) => path`/executions/${row.flowName}/${row.name}`;
 /** @param {any} row */
-const apiPathOf = (row) => path`v1/flows/${row.flowName}/executions/${row.name}`;
+const apiPathOf = (row) => path`v1/flows/${row.flowName}/executions/${row.name}?documents=false`;
 /** @param {any} row */
 const isLive = (row) => row.stoppedTime === null;
 /** @param {any} row */

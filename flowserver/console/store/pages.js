@@ -176,7 +176,7 @@ class List {
  * index of the rows on screen, which are renewed if they are live; with `placeOf` also those that have left the list.
  * @param {string | null} path @param {ApiQuery} query `limit`: rows of a page
  * @param {string} listName @param {{everySeconds?: number, isLive?: (row: any) => boolean, placeOf?: (row: any) => string}} [options]
- *   `isLive`: it may change; `placeOf`: the path of the API that has the fields of the row, and may have more
+ *   `isLive`: it may change; `placeOf`: the URL of the API that has the fields of the row, and may have more
  */
 export function usePages(path, query, listName, { everySeconds = 0, isLive = () => true, placeOf } = {}) {
   const held = useRef(/** @type {{key: string, list: List | null}} */ ({ key: "", list: null })).current;
