@@ -41,7 +41,10 @@ export default function Waiting({ query }) {
   const form = useRef(/** @type {HTMLElement | null} */ (null));
   const [said, say] = useState("");
 
-  const choose = (/** @type {any} */ task) => setQuery({ task: task ? keyOf(task) : null, execution: null });
+  const choose = (/** @type {any} */ task) => {
+    setMode((now) => (now === "reject" ? "approve" : now)); // nobody rejects a task for what the one before was
+    setQuery({ task: task ? keyOf(task) : null, execution: null });
+  };
   const begin = (/** @type {import("../parts/report-form.js").Mode} */ wanted) => {
     if (!may("tasks.report") || !tasks.length) return false;
     if (!chosen) choose(tasks[0]);
