@@ -131,7 +131,9 @@ def test_several_are_approved_in_a_row_by_keyboard(
     rejected = answer_of(rest, unique, 1)
     assert (rejected["status"], rejected["error"], rejected["cause"]) == ("Failed", "Rejected", "too much")
     expect(side).to_have_accessible_name(re.compile(f"{unique}-2$"))
-    expect(side.get_by_role("button", name="Approve and go on")).to_be_visible()  # nobody rejects it by mistake
+    expect(
+        side.get_by_role("button", name="Approve and go on")
+    ).to_be_visible()  # so that it is not rejected by mistake
     at = re.compile(f"row-{unique}/{unique}-2/[0-9]+$")  # the list shows which one the form is about
     expect(page.get_by_role("grid", name="Waiting tasks")).to_have_attribute("aria-activedescendant", at)
     page.keyboard.press("J")
