@@ -19,8 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api import monitoring
 from flowserver.api.console import Console
+from flowserver.api.console import fault_response as console_fault_response
 from flowserver.api.fc.answers import fault_response
-from flowserver.api.middleware import LargeAnswers, RequestFrame
+from flowserver.api.keyless_gate import KeylessGate
+from flowserver.api.middleware import FaultResponse, LargeAnswers, RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
 from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.api.rpc.router import RpcRoute
@@ -95,8 +97,13 @@ class Application(Starlette):
             "large_answers": LargeAnswers(limits.large_answers_max),
         }
         self.add_middleware(RequestFrame, **self._frame)
+        self._frame["gate"] = KeylessGate(lambda: self.state.operations.access, settings.allowed_hosts)
         self._files = Console(is_on=settings.console)
-        self._console = RequestFrame(self._files, **self._frame | {"large_answers": LargeAnswers(math.inf)})
+        self._console = RequestFrame(
+            self._files,
+            **self._frame | {"large_answers": LargeAnswers(math.inf)},
+            fault_response=console_fault_response,
+        )
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
         self._fc = RequestFrame(
             _Later(self.state, FC_ROUTE),
@@ -132,7 +139,8 @@ class Application(Starlette):
 
     def _load_rest(self) -> Starlette:
         rest: Starlette = load("flowserver.api.rest.router:rest_application")(self.state)
-        rest.add_middleware(RequestFrame, **self._frame, refuses_nul=False)
+        said: FaultResponse = load("flowserver.api.rest.problems:fault_response")
+        rest.add_middleware(RequestFrame, **self._frame, fault_response=said, refuses_nul=False)
         rest.router.routes[:0] = [Route(RPC_PATH, _Rpc(self.state), methods=RPC_METHODS), *monitoring.ROUTES]
         return rest
 

@@ -22,11 +22,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl
 
-from starlette.types import Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import flowserver
 from flowserver.api.console_modules import PageModules, version_of
 from flowserver.api.large_bodies import Header, send_pieces
+from flowserver.base.errors import FlowServerError
 from flowserver.concurrency.threads import run_aside
 
 FOLDER: Final = Path(flowserver.__file__).with_name("console")
@@ -85,6 +87,11 @@ def is_page(scope: Scope) -> bool:
         return False
     fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     return all(name.lower() not in OF_OTHER_APIS for name, _ in fields)
+
+
+def fault_response(fault: FlowServerError, _request_id: str) -> ASGIApp:
+    """Says to a person why there is no page; ends the connection."""
+    return PlainTextResponse(fault.message, fault.status, {"Connection": "close", "X-Content-Type-Options": "nosniff"})
 
 
 class Console:

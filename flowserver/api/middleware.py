@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import uuid_utils
 from starlette.responses import Response
@@ -22,6 +22,9 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.load_shedding import one_request
+
+if TYPE_CHECKING:
+    from flowserver.api.keyless_gate import KeylessGate  # which would load the database for a program of functions
 
 FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 """How a fault is said, under the request's id, to clients of a protocol."""
@@ -87,6 +90,7 @@ class AnswerStalled(Exception):
 class RequestFrame:
     """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500.
 
+    With a `gate` it refuses, before it reads a body, what others forward to a server without access keys.
     It refuses the character NUL in a URL, too, unless the application says itself which parameter holds it.
     """
 
@@ -98,8 +102,10 @@ class RequestFrame:
         large_answers: LargeAnswers | None = None,
         fault_response: FaultResponse = fault_response,
         *,
+        gate: "KeylessGate | None" = None,
         refuses_nul: bool = True,
     ) -> None:
+        self._gate = gate
         self._refuses_nul = refuses_nul
         self._app = app
         self._fault_response = fault_response
@@ -122,6 +128,11 @@ class RequestFrame:
         answer = _Answer(send, scope, self)
         body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))
         try:
+            refusal = await self._gate.refusal(scope) if self._gate is not None else None
+            if refusal is not None:
+                answer.keeps_connection = _asked_for_bytes(scope) == 0  # else its client might see it break, not why
+                await self._fault_response(refusal, request_id)(scope, receive, answer.send)
+                return
             if self._refuses_nul and ("\0" in scope["path"] or b"%00" in scope["query_string"]):
                 await self._fault_response(InvalidArgument(NUL_IN_URL), request_id)(scope, receive, answer.send)
                 return
@@ -171,6 +182,8 @@ class _Answer:
         self._is_change = scope["method"] not in READING_METHODS
         self._is_large = False
         self.begun = False
+        self.keeps_connection = False
+        """Whether an answer that would close the connection leaves it to the client."""
 
     async def send(self, message: Message) -> None:
         """Send a message; a large body goes in pieces, and its next piece when the client has read the ones before."""
@@ -181,8 +194,10 @@ class _Answer:
             self.begun = True
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one
             headers = [*message.get("headers", []), (b"x-request-id", request_id)]
-            if self._frame.is_leaving():  # so that no further request meets a closing connection
+            is_leaving = self._frame.is_leaving()
+            if is_leaving or self.keeps_connection:
                 headers = [(name, value) for name, value in headers if name != b"connection"]
+            if is_leaving:  # so that no further request meets a closing connection
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
         elif self._is_large or len(message.get("body", b"")) > PIECE_BYTES:

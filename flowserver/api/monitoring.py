@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from flowserver.api.keyless_access import check_open_request
+from flowserver.api.keyless_access import check_page, refusal_of_stranger
 from flowserver.base.errors import AccessDenied
 
 
@@ -27,10 +27,12 @@ async def _readyz(request: Request) -> Response:
 async def _metrics(request: Request) -> Response:
     state: Any = request.app.state
     if await state.operations.monitoring.is_open():
-        headers = request.headers
-        site = headers.get("sec-fetch-site")
+        headers, allowed_hosts = request.headers, state.settings.allowed_hosts
+        refusal = refusal_of_stranger(request.scope, allowed_hosts)
         try:
-            check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
+            if refusal is not None:
+                raise refusal
+            check_page(headers.get("origin"), headers.get("sec-fetch-site"), allowed_hosts)
         except AccessDenied as error:
             return PlainTextResponse(error.message, error.status)
     return Response(await state.operations.monitoring.metrics(), media_type=CONTENT_TYPE_LATEST)

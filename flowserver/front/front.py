@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api.console import Console
-from flowserver.api.middleware import LargeAnswers, RequestFrame
+from flowserver.api.console import fault_response as console_fault_response
+from flowserver.api.keyless_gate import KeylessGate
+from flowserver.api.middleware import FaultResponse, LargeAnswers, RequestFrame, fault_response
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
@@ -39,13 +41,15 @@ class Front:
         self._limits = limits
         self._clock = clock
         self._allowed_hosts = allowed_hosts
+        self._gate = KeylessGate(self._attached_access, allowed_hosts)
+        self._access: AccessOperations | None = None
         self._is_wide = is_wide
         self._large_answers = LargeAnswers(limits.large_answers_max)
         self._relay = Relay()
         self._calling = Calling(DeferredInvoker(limits))
         self._rpc: RequestFrame | None = None
         self._files = Console(is_on=has_console)
-        self._console = self._framed(self._files, LargeAnswers(math.inf))
+        self._console = self._framed(self._files, LargeAnswers(math.inf), console_fault_response)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -62,7 +66,7 @@ class Front:
             return pieces
 
         self._relay.link = link
-        access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
+        self._access = access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
         route = RpcRoute(act, access, self._clock, self._allowed_hosts)
         self._rpc = self._framed(route, self._large_answers)
 
@@ -76,5 +80,10 @@ class Front:
         else:
             await self._relay(scope, receive, send)
 
-    def _framed(self, app: ASGIApp, large_answers: LargeAnswers) -> RequestFrame:
-        return RequestFrame(app, self._limits.request_bytes_max, lambda: self.is_leaving, large_answers)
+    def _attached_access(self) -> AccessOperations:
+        assert self._access is not None
+        return self._access
+
+    def _framed(self, app: ASGIApp, large_answers: LargeAnswers, said: FaultResponse = fault_response) -> RequestFrame:
+        bytes_max = self._limits.request_bytes_max
+        return RequestFrame(app, bytes_max, lambda: self.is_leaving, large_answers, said, gate=self._gate)

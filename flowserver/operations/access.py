@@ -62,16 +62,25 @@ class AccessOperations:
 
         Raises AccessDenied if callers need a key but none exists.
         """
-        if asyncio.get_running_loop().time() >= self._look_again_at:
-            await self._reads.run(None, self._read_admission)
+        await self._look_again()
         if self._admission is Admission.LOST:
             raise AccessDenied(KEYS_LOST)
         return self._admission is Admission.OPEN
+
+    async def is_keyless(self) -> bool:
+        """As `is_open`; but False, and no read, once the server has seen a key or if it listens beyond loopback."""
+        if not self._is_closed:
+            await self._look_again()
+        return not self._is_closed
 
     async def check_open(self) -> None:
         """Raises AccessDenied unless callers need no key. Such a caller may do everything."""
         if not await self.is_open():
             raise AccessDenied("the server has access keys now; send one")
+
+    async def _look_again(self) -> None:
+        if asyncio.get_running_loop().time() >= self._look_again_at:
+            await self._reads.run(None, self._read_admission)
 
     async def _read_admission(self) -> None:
         found, before = await self._keys.admission(), self._admission

@@ -12,6 +12,7 @@ from queue import Queue
 import httpx
 import pytest
 
+from tests.support.access_key import TOKEN, create_database_with_key
 from tests.support.function_server import Call, FunctionServer
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
 
@@ -44,7 +45,8 @@ def south(migrated_sqlite: Path, tmp_path: Path) -> Iterator[ServerProcess]:
 def _cell(name: str, migrated: Path, folder: Path) -> ServerProcess:
     file = folder / f"{name}.db"
     file.write_bytes(migrated.read_bytes())
-    return ServerProcess(f"sqlite:///{file}", "--cell", name, "--allowed-hosts", f"{name}.flows.example")
+    create_database_with_key(f"sqlite:///{file}")
+    return ServerProcess(f"sqlite:///{file}", "--cell", name)
 
 
 @pytest.fixture
@@ -63,7 +65,8 @@ def proxy(north: ServerProcess, south: ServerProcess, tmp_path: Path) -> Iterato
         try:
             assert caddy.stderr is not None
             assert any("serving initial configuration" in line for line in caddy.stderr)
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE_SECONDS) as client:
+            url, bearer = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {TOKEN}"}
+            with httpx.Client(base_url=url, headers=bearer, trust_env=False, timeout=PATIENCE_SECONDS) as client:
                 yield client
         finally:
             caddy.terminate()
@@ -83,7 +86,7 @@ def test_a_report_at_the_wrong_cell_names_the_right_one(proxy: httpx.Client, nor
         return {}
 
     with FunctionServer(notified) as functions:
-        functions.register(north.url, "shop/notify")
+        functions.register(north.url, "shop/notify", token=TOKEN)
         _report_at_both(proxy, tokens)
 
 
@@ -103,5 +106,5 @@ def _report_at_both(proxy: httpx.Client, tokens: Queue[str]) -> None:
 
     assert rpc(proxy, "north", "ReportTaskSucceeded", TaskToken=token, Output=json.dumps({"by": "me"})).is_success
     assert proxy.get(f"{place}?wait=30").json()["status"] == "Succeeded"
-    page = proxy.get("/north/", headers={"Accept": "text/html,application/xhtml+xml"})
+    page = httpx.get(f"{proxy.base_url}/north/", headers={"Accept": "application/xhtml+xml"}, trust_env=False)
     assert page.headers["content-type"].startswith("text/html")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flowserver.api.keyless_access import UnsafeBind, check_bind, check_open_request
+from flowserver.api.keyless_access import UnsafeBind, check_bind, check_open_request, refusal_of_stranger
 from flowserver.base.errors import AccessDenied
 
 LOCAL = "127.0.0.1:8080"
@@ -23,6 +23,8 @@ class TestHost:
             "[::1]",
             "[::1]:8080",
             "[0:0:0:0:0:0:0:1]:8080",
+            "[::ffff:127.0.0.1]:8080",
+            "[::ffff:7f00:1]",
             "http://127.0.0.1:18802",
             "http://127.0.0.1:18802/",
             "HTTP://localhost:18802",
@@ -65,7 +67,7 @@ class TestHost:
             "::1",
             "[::]",
             "[::2]:8080",
-            "[::ffff:127.0.0.1]",
+            "[::ffff:10.0.0.1]",
             "[fe80::1]",
             "fnf.aliyuncs.com.evil.example",
             "evilfnf.aliyuncs.com",
@@ -85,6 +87,46 @@ class TestHost:
         for host in ("a.flows.example", "internal.example", "example"):
             with pytest.raises(AccessDenied):
                 check_open_request(host, None, allowed)
+
+
+class TestStranger:
+    HOST = (b"host", LOCAL.encode())
+
+    @pytest.mark.parametrize("peer", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+    def test_a_connection_from_this_machine_is_answered(self, peer: str) -> None:
+        assert refusal_of_stranger({"client": (peer, 1), "headers": [self.HOST]}, ()) is None
+
+    @pytest.mark.parametrize("peer", ["10.0.0.5", "::", "fe80::1%eth0", "::ffff:10.0.0.5", "localhost", ""])
+    def test_one_from_elsewhere_is_refused(self, peer: str) -> None:
+        """A machine beside this one may reach a loopback address, if the kernel routes it (CVE-2020-8558)."""
+        refusal = refusal_of_stranger({"client": (peer, 1), "headers": [self.HOST]}, ())
+        assert refusal is not None
+        assert f"The connection comes from {peer}" in refusal.message
+
+    def test_one_from_nowhere_is_refused(self) -> None:
+        assert refusal_of_stranger({"client": None, "headers": [self.HOST]}, ()) is not None
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            [],
+            [HOST, HOST],
+            [HOST, (b"host", b"evil.example")],
+            [(b"host", b"evil.example"), HOST],
+            [HOST, (b"via", b"")],
+            [(b"x-forwarded-anything", b""), HOST],
+            [HOST, (b"x-forwarded-" + b"x" * 60_000, b"")],
+        ],
+    )
+    def test_other_hosts_and_what_proxies_add_are_refused(self, headers: list[tuple[bytes, bytes]]) -> None:
+        refusal = refusal_of_stranger({"client": ("127.0.0.1", 1), "headers": headers}, ("flows.example",))
+        assert refusal is not None
+        assert len(refusal.message) < 400
+
+    @pytest.mark.parametrize("name", [b"x-forward", b"x-real", b"viable", b"x-acs-via", b"forwarded-by-me"])
+    def test_other_headers_are_answered(self, name: bytes) -> None:
+        headers = [(name, b"x"), (b"host", b"flows.example")]
+        assert refusal_of_stranger({"client": ("127.0.0.1", 1), "headers": headers}, ("flows.example",)) is None
 
 
 class TestOrigin:

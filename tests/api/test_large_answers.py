@@ -26,7 +26,14 @@ from tests.engine.nodes import definition
 from tests.support.clock import ManualClock
 
 LARGE = bytes(range(256)) * 8_000
-SCOPE: Scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+SCOPE: Scope = {
+    "type": "http",
+    "method": "GET",
+    "path": "/",
+    "query_string": b"",
+    "headers": [(b"host", b"localhost")],
+    "client": ("127.0.0.1", 1),
+}
 
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -23,7 +23,7 @@ from flowserver.api.fc.invoke import invoke
 from flowserver.api.fc.requests import FcRequest
 from flowserver.api.fc.signature import read_claim, verify
 from flowserver.api.internal_faults import as_fault
-from flowserver.api.keyless_access import check_open_request
+from flowserver.api.keyless_access import check_page
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest
 from flowserver.api.rpc.signature import read_claim as read_rpc_claim
 from flowserver.api.rpc.signature import verify as verify_rpc
@@ -90,8 +90,7 @@ class FcRoute:
         """The request, and its caller, whom the server knows; raises the error for one whom it does not know."""
         access, headers = self._operations.access, request.headers
         if await access.is_open():
-            host, origin = headers.get("host"), headers.get("origin")
-            check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
+            check_page(headers.get("origin"), headers.get("sec-fetch-site"), self._allowed_hosts)
             return request, EVERYTHING
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":

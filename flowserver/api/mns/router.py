@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.asgi_receive import disconnected, read_body
 from flowserver.api.internal_faults import as_fault
-from flowserver.api.keyless_access import check_change_by_get, check_open_request
+from flowserver.api.keyless_access import check_change_by_get, check_page
 from flowserver.api.mns import account, queues, topics
 from flowserver.api.mns.answers import Answer, fault_answer, send_answer
 from flowserver.api.mns.calls import Call, read_query
@@ -102,8 +102,7 @@ class MnsRoute:
         access = self._operations.access
         headers = request.headers
         if await access.is_open():
-            host, origin = headers.get("host"), headers.get("origin")
-            check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
+            check_page(headers.get("origin"), headers.get("sec-fetch-site"), self._allowed_hosts)
             if changes_by_get:
                 check_change_by_get(headers)
             check_digest(request)

@@ -7,7 +7,7 @@ from fastapi import Depends
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import Request
 
-from flowserver.api.keyless_access import check_open_request
+from flowserver.api.keyless_access import check_page
 from flowserver.api.rest.needs import NEEDS
 from flowserver.base.errors import AccessDenied
 from flowserver.operations.callers import EVERYTHING, Caller
@@ -45,8 +45,7 @@ async def authorise(
     access = state.operations.access
     if await access.is_open():
         headers = request.headers
-        site = headers.get("sec-fetch-site")
-        check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
+        check_page(headers.get("origin"), headers.get("sec-fetch-site"), state.settings.allowed_hosts)
         request.state.caller = EVERYTHING
         request.state.check = access.check_open
         return

@@ -67,6 +67,12 @@ def problem_response(request: Request, error: FlowServerError) -> Response:
     return ProblemResponse(given, error.status, _headers(error))
 
 
+def fault_response(error: FlowServerError, request_id: str) -> Response:
+    """The reply of the frame around REST; it ends the connection."""
+    given = problem_of(error, request_id).model_dump(exclude_none=True)
+    return ProblemResponse(given, error.status, {**_headers(error), "Connection": "close"})
+
+
 def problem_of(error: FlowServerError, request_id: str) -> Problem:
     """The error as the API shows it."""
     found = [Diagnostic.of(each) for each in error.diagnostics] if isinstance(error, DefinitionRejected) else None

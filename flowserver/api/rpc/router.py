@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.asgi_receive import read_body
 from flowserver.api.internal_faults import as_fault
-from flowserver.api.keyless_access import check_change_by_get, check_open_request
+from flowserver.api.keyless_access import check_change_by_get, check_page
 from flowserver.api.large_bodies import Header, send_pieces
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission_recheck import Check, WhileAllowed
@@ -112,8 +112,7 @@ class RpcRoute:
         access = self._access
         headers = received.headers
         if await access.is_open():
-            host, origin = headers.get("host"), headers.get("origin")
-            check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
+            check_page(headers.get("origin"), headers.get("sec-fetch-site"), self._allowed_hosts)
             if changes and received.method != "POST":
                 check_change_by_get(headers)
             return EVERYTHING, access.check_open
