@@ -170,7 +170,7 @@ class List {
 }
 
 /**
- * A list that is read page by page; rows have an `id`. While the question changes, the rows of the question before stay.
+ * A list that is read page by page; rows have an `id`. While the question changes, the rows of the question before stay, if they are of the same kind.
  * With `everySeconds` it looks for changes so often while the tab is visible: `fresh` is how many new rows wait for a
  * `reload`. `paused`: very many were looked at without a match; `more` goes on. `onVisible` takes the first and last
  * index of the rows on screen, which are renewed if they are live; with `placeOf` also those that have left the list.
@@ -185,7 +185,8 @@ export function usePages(path, query, listName, { everySeconds = 0, isLive = () 
   const { number } = session.value;
   const key = path === null ? "" : `${number} ${times.value} ${urlOf(path, query)}`;
   if (held.key !== key) {
-    const before = held.key.startsWith(`${number} `) ? (held.list?.state.peek().rows ?? []) : [];
+    const isSameKind = held.key.startsWith(`${number} `) && held.list?.listName === listName;
+    const before = isSameKind ? (held.list?.state.peek().rows ?? []) : [];
     held.list?.stop();
     held.key = key;
     held.list = path === null ? null : new List(path, query, listName, isLive, placeOf, before);
