@@ -125,7 +125,11 @@ class _Masked:
         return [self.copy(each) for each in value] if isinstance(value, list) else value
 
     def _member(self, key: str, value: Any) -> Any:
-        if _SECRET.search(key) and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        if not _SECRET.search(key):
+            return self.copy(value)
+        if isinstance(value, list):
+            return [self._member(key, each) for each in value]
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             self.count += 1
             return HIDDEN
         return self.copy(value)

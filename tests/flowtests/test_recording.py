@@ -46,7 +46,13 @@ def test_recorded_tests_pass(tests, case, tmp_path):
 
 
 def test_secrets_are_hidden():
-    given = {"user": {"password": "p", "name": "n"}, "apiKey": "k", "tokens": {"a": 1}, "list": [{"secret": 1}]}
+    given = {
+        "user": {"password": "p", "name": "n"},
+        "apiKey": "k",
+        "tokens": {"a": 1},
+        "list": [{"secret": 1}],
+        "cookies": ["c", {"n": 1}],
+    }
     events = [
         STARTED._replace(detail={"input": given}),
         RecordedEvent("ExecutionSucceeded", "", STARTED.time_ms, {"output": {"sessionToken": "t"}}),
@@ -59,9 +65,10 @@ def test_secrets_are_hidden():
         "apiKey": hidden,
         "tokens": {"a": 1},
         "list": [{"secret": hidden}],
+        "cookies": [hidden, {"n": 1}],
     }
     assert test["expect"]["output"] == {"sessionToken": hidden}
-    assert recording.hidden == 4
+    assert recording.hidden == 5
 
 
 @pytest.mark.parametrize(
