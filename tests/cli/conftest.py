@@ -45,10 +45,12 @@ def no_callbacks_of_the_collector() -> Iterator[None]:
 
 @pytest.fixture
 def run() -> Run:
-    """Run the program: `run("keys", "list")`."""
+    """Run the program: `run("keys", "list")`. A server would take a free port: others may use the default one."""
 
     def run_program(*arguments: str, stdin: str | bytes = "") -> Result:
-        result = CliRunner().invoke(app, [str(each) for each in arguments], prog_name="flowserver", input=stdin)
+        environment = {"FLOWSERVER_PORT": os.environ.get("FLOWSERVER_PORT", "0")}
+        words = [str(each) for each in arguments]
+        result = CliRunner().invoke(app, words, prog_name="flowserver", input=stdin, env=environment)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
