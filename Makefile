@@ -25,9 +25,10 @@ SDK_NODE := tests/sdk/node/node_modules/.package-lock.json
 CONSOLE := tests/console/node_modules/.package-lock.json
 CHROMIUM := tests/console/node_modules/.chromium/fonts/fonts.conf
 
-# Node comes from a package, too. The tests of the Node SDK and of the console have their own npm packages.
+# Node comes from a package, too. The tests of the Node SDK and of the console have their own npm packages. npm trusts the
+# certificates of the system, as pip does: a proxy of a company may have its own.
 NODE := $(CURDIR)/$(BIN)/node
-NPM := $(CURDIR)/$(BIN)/npm --no-audit --no-fund --ignore-scripts
+NPM := NODE_USE_SYSTEM_CA=1 $(CURDIR)/$(BIN)/npm --no-audit --no-fund --ignore-scripts
 
 # The SDKs under test use proxies even for 127.0.0.1 and ignore NO_PROXY. Without bytecode, every process that the tests
 # start would compile its imports.

@@ -1,6 +1,6 @@
 /** Keys: single ones such as `j`, and two in a row such as `g e`. The help (`?`) lists those that work at present. */
 import { ofBrowser } from "./memory.js";
-import { signal, useEffect, useRef } from "./vendor/preact.js";
+import { signal, useLayoutEffect, useRef } from "./vendor/preact.js";
 
 /**
  * @typedef {{keys: string, label: string, run: (event: KeyboardEvent) => void | false, inInputs?: boolean}} Key
@@ -33,7 +33,8 @@ export function useKeys(title, list) {
   const latest = useRef(list);
   latest.current = list;
   const shape = list.map((key) => key.keys + key.label).join("\n");
-  useEffect(() => {
+  // Before the browser paints: who sees the page can press them.
+  useLayoutEffect(() => {
     const group = {
       title,
       list: latest.current.map((key, index) => ({

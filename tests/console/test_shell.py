@@ -159,6 +159,17 @@ def test_a_search_that_is_given_up_while_it_is_loading_takes_no_more_keys(page: 
     expect(prefix).to_have_value("c")
 
 
+def test_a_page_that_is_seen_takes_keys(page: Page) -> None:
+    """A key is pressed as soon as the page is built, before the browser has painted it."""
+    page.add_init_script("""new MutationObserver((_, observer) => {
+      if (!document.querySelector("button.find")) return;
+      observer.disconnect();
+      document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true, cancelable: true}));
+    }).observe(document, {childList: true, subtree: true})""")
+    page.goto("/flows")
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+
+
 def test_keys_of_a_single_character_are_turned_off_and_on(page: Page) -> None:
     """On a telephone, too: a keyboard can be connected to it."""
     page.set_viewport_size({"width": 390, "height": 844})
