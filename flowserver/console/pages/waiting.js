@@ -42,7 +42,7 @@ export default function Waiting({ query }) {
   const [said, say] = useState("");
 
   const choose = (/** @type {any} */ task) => {
-    setMode((now) => (now === "reject" ? "approve" : now)); // for what the one before was
+    setMode((now) => (now === "reject" ? "approve" : now)); // the rejection was meant for the task before
     setQuery({ task: task ? keyOf(task) : null, execution: null });
   };
   const begin = (/** @type {import("../parts/report-form.js").Mode} */ wanted) => {
