@@ -2,8 +2,12 @@
 
 import os
 import shlex
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
 
 import typer
 from sqlalchemy.exc import DBAPIError
@@ -15,9 +19,10 @@ from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.server import sole_use
 from flowserver.settings import Settings
 from flowserver.store.schema.foreign_databases import require_own_file
-from flowserver.store.schema.revision import is_up_to_date, revision_of
+from flowserver.store.schema.revision import REVISIONS, is_up_to_date, revision_of
 from flowserver.store.sql.database import Database, parse_url
 from flowserver.store.sql.errors import reason_of
+from flowserver.store.sqlite_backup import BackupDamaged, back_up
 
 
 @contextmanager
@@ -54,13 +59,49 @@ def open_ready_database(url_flag: str | None, *, or_new: bool = False) -> Iterat
         yield database
 
 
-def bring_up_to_date(database: Database) -> list[str]:
-    """Apply the migrations that are missing; returns them. Raises DatabaseInUse (SQLite), SchemaTooNew."""
+class BroughtUp(NamedTuple):
+    """What bringing a database up to date has done."""
+
+    applied: list[str]
+    """The revisions of the migrations that were missing."""
+
+    backup: Path | None
+    """A copy of the SQLite database as it was before; None if there was nothing to keep or to do."""
+
+
+def bring_up_to_date(database: Database, *, backs_up: bool = True) -> BroughtUp:
+    """Apply the migrations that are missing, after a backup of a SQLite database that is not new.
+
+    Raises DatabaseInUse (SQLite), SchemaTooNew, and CommandFailed if the backup fails; then nothing has changed.
+    """
     with sole_use(database):
         if is_up_to_date(database):
-            return []
+            return BroughtUp([], None)
+        backup = _back_up(database) if backs_up and not is_new(database) else None
         migrate: Callable[[Database], list[str]] = load("flowserver.store.schema.migrating:migrate")
-        return migrate(database)
+        return BroughtUp(migrate(database), backup)
+
+
+def _back_up(database: Database) -> Path | None:
+    """Copy the SQLite file to `NAME.before-REVISION`, which is not overwritten; None on PostgreSQL."""
+    if database.sqlite_file is None:
+        return None
+    file = database.sqlite_file.resolve()
+    wanted = f"{file}.before-{REVISIONS[-1]}"
+    target = next(path for path in map(Path, _numbered(wanted)) if not path.exists())
+    try:
+        back_up(file, target)
+    except (BackupDamaged, sqlite3.Error, OSError) as error:
+        raise CommandFailed(
+            f"the backup before the migration failed, and nothing was changed: {error}; "
+            "with your own backup, run: flowserver migrate --no-backup"
+        ) from None
+    return target
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
 
 
 def is_new(database: Database) -> bool:

@@ -74,7 +74,9 @@ def serve(settings: Settings) -> None:
 def _prepare(database: Database, migrate: bool | None) -> Admission:
     """Bring the tables up to date and print each change; returns who may call."""
     if is_new(database) if migrate is None else migrate:
-        applied = bring_up_to_date(database)
+        applied, backup = bring_up_to_date(database)
+        if backup is not None:
+            typer.echo(f"backed up {place_of(database)} to {backup}")
         if applied:
             typer.echo(f"migrated {place_of(database)} to revision {applied[-1]} ({len(applied)} applied)")
     require_up_to_date(database)

@@ -6,11 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from sqlalchemy import text
 
 from flowserver.server import sole_use
 from flowserver.store.schema.migrating import migrate
-from flowserver.store.schema.revision import require_current_schema
+from flowserver.store.schema.revision import REVISIONS, require_current_schema
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 
@@ -49,7 +51,46 @@ def test_database_of_a_newer_version(run, sqlite_url, sqlite_database):
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     result = run("migrate", "--database-url", sqlite_url)
     assert result.exit_code == 5
-    assert "revision 9999, which this flowserver does not know" in one_line(result)
+    assert "revision 9999, which this flowserver does not know: a newer one has migrated it" in one_line(result)
+
+
+def test_an_older_sqlite_database_is_shown_backed_up_and_migrated(run, tmp_path):
+    """And a failed backup changes nothing."""
+    url, file = f"sqlite:///{tmp_path}/flows.db", tmp_path / "flows.db"
+    database = Database(url)
+    database.make_folder()
+    _migrate_to(database, "0025")
+    database.close()
+    place = ("--database-url", url)
+    plan = run("migrate", "--plan", *place)
+    assert plan.exit_code == 0
+    assert plan.stdout.startswith("  0026  Roles of access keys")
+    assert plan.stdout.endswith(f"{file} lacks {len(REVISIONS) - 25} migrations\n")
+    newest = Path(f"{file}.before-{REVISIONS[-1]}")
+    newest.write_text("kept")
+
+    done = run("migrate", *place)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"backed up to {newest}-2\napplied migration 0026\n")
+    assert newest.read_text() == "kept"
+    assert Path(f"{newest}-2").stat().st_mode & 0o777 == 0o600
+    assert run("migrate", "--plan", *place).stdout == f"{file} is up to date\n"
+    before = run("migrate", "--plan", "--database-url", f"sqlite:///{newest}-2")
+    assert f"lacks {len(REVISIONS) - 25} migrations" in before.stdout
+
+
+def test_a_plan_creates_nothing(run, new_url):
+    assert run("migrate", "--plan", "--database-url", new_url).stdout.endswith("is new: all tables would be created\n")
+    assert not Path(new_url.removeprefix("sqlite:///")).exists()
+
+
+def _migrate_to(database: Database, revision: str) -> None:
+    with database.write() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
 
 
 @pytest.mark.parametrize(

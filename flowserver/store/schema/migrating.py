@@ -1,9 +1,11 @@
 """Migrates a database to the schema of `tables` with the Alembic scripts that the project and its wheel contain."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from flowserver.store.schema.foreign_databases import require_room
@@ -13,6 +15,23 @@ from flowserver.store.sql.database import Database
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 MIGRATIONS_LOCK = 7_162_530_801
 """The advisory lock (any fixed number) that lets only one node at a time migrate a PostgreSQL database."""
+
+
+class Migration(NamedTuple):
+    """A change of the schema."""
+
+    revision: str
+    meaning: str
+    """In one line, without a full stop."""
+
+
+def missing_migrations(database: Database) -> list[Migration]:
+    """What `migrate` would apply, oldest first. Raises SchemaTooNew, ForeignDatabase."""
+    before = database.run_read(revision_of)
+    scripts = ScriptDirectory.from_config(_config())
+    names = REVISIONS if before is None else REVISIONS[REVISIONS.index(before) + 1 :]
+    documented = ((name, scripts.get_revision(name).doc) for name in names)
+    return [Migration(name, meaning.splitlines()[0].removesuffix(".")) for name, meaning in documented]
 
 
 def migrate(database: Database) -> list[str]:

@@ -63,7 +63,10 @@ def revision_of(connection: Connection) -> str | None:
     require_own_revisions(connection, inspector)
     revision: str | None = connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()
     if revision is not None and revision not in REVISIONS:
-        raise SchemaTooNew(f"the database is at revision {revision}, which this flowserver does not know")
+        raise SchemaTooNew(
+            f"the database is at revision {revision}, which this flowserver does not know: a newer one has migrated it."
+            " Use that one, or restore the backup that was made before"
+        )
     return revision
 
 
