@@ -36,6 +36,9 @@ from flowserver.engine.cluster.lease import new_node_id
 from flowserver.engine.engine import Engine
 from flowserver.engine.options import EngineOptions
 from flowserver.invokers.brokers import Outlet, read_outlets
+from flowserver.invokers.deferred_http import DeferredInvoker
+from flowserver.invokers.forbidden_addresses import AddressRules
+from flowserver.invokers.network_lists import read_network_list
 from flowserver.machine.retention_rules import Rules
 from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
@@ -69,8 +72,8 @@ class DatabaseFolderMissing(Exception):
 def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
-    Raises OutletInvalid. Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when the database is not to
-    be used so.
+    Raises OutletInvalid and NetworkListInvalid. Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when
+    the database is not to be used so.
     """
     return Application(settings, clock or SystemClock())
 
@@ -88,6 +91,7 @@ class Application(Starlette):
         self.state.clock = clock
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
+        self.state.addresses = _address_rules(settings)
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
@@ -200,12 +204,14 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             tokens=_task_tokens(database, settings.cell),
             node_id=new_node_id(),
             options=_engine_options(settings, app.state.outlets),
-            invoker=app.state.invoker,
+            invoker=app.state.invoker or DeferredInvoker(app.state.limits, app.state.addresses),
         )
         engine.on_crash = app.state.on_loss
         app.state.engine = engine
         place = Place(settings.region, f"{settings.host}:{settings.port}")
-        app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient, place=place)
+        app.state.operations = Operations.of(
+            engine, is_wide=app.state.is_wide, lenient=settings.lenient, place=place, addresses=app.state.addresses
+        )
         stack.callback(app.state.operations.close)
         access = app.state.operations.access
         app.state.rpc = RpcRoute(LocalActions(app.state.operations), access, engine.clock, settings.allowed_hosts)
@@ -244,6 +250,12 @@ def _require_folder(database: Database, folder: Path) -> None:
             f"there is no folder {folder.absolute()} for the database; "
             "create it, or correct --database-url (FLOWSERVER_DATABASE_URL)"
         )
+
+
+def _address_rules(settings: Settings) -> AddressRules:
+    names = ("function_networks_allowed", "function_networks_denied")
+    allowed, denied = (read_network_list(name, getattr(settings, name)) for name in names)
+    return AddressRules(private=settings.private_functions, allowed=allowed, denied=denied)
 
 
 def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> EngineOptions:

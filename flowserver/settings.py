@@ -71,6 +71,21 @@ class Settings(BaseSettings):
         default_factory=list,
         description="Further Host names that a server without access keys answers to, e.g. a container's name.",
     )
+    private_functions: bool = Field(
+        True,
+        description="Whether functions, hooks and HTTP subscribers may be at private addresses: loopback, private "
+        "networks, unique local and CGNAT addresses.",
+    )
+    function_networks_allowed: Annotated[list[str], NoDecode] = Field(
+        default_factory=list,
+        description="Networks and hosts that may be called though a wider network is refused: 10.1.0.0/16, "
+        "pay.example, *.example.",
+    )
+    function_networks_denied: Annotated[list[str], NoDecode] = Field(
+        default_factory=list,
+        description="Networks and hosts that are not called, unless a narrower network is allowed; with 0.0.0.0/0 and "
+        "::/0, only what is allowed is called.",
+    )
     region: str = Field(
         "local",
         pattern=r"^[A-Za-z0-9_-]{1,64}$",
@@ -142,7 +157,7 @@ class Settings(BaseSettings):
         """A `null` without quotes in the file, where it means the word."""
         return "null" if value is None else value
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "function_networks_allowed", "function_networks_denied", mode="before")
     @classmethod
     def _split_hosts(cls, value: object) -> object:
         """`a.example,b.example` in a variable; a list from flags."""

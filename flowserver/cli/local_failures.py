@@ -15,6 +15,7 @@ from flowserver.hosting.errors import (
     HostingUnreachable,
 )
 from flowserver.invokers.brokers import OutletInvalid
+from flowserver.invokers.network_lists import NetworkListInvalid
 from flowserver.server import DatabaseFolderMissing, DatabaseInUse
 from flowserver.store.schema.foreign_databases import ForeignDatabase
 from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
@@ -33,6 +34,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     HostingMistake: ExitCode.USAGE,
     HostingUnreachable: ExitCode.UNREACHABLE,
     LogOfAnotherFile: ExitCode.CONFLICT,
+    NetworkListInvalid: ExitCode.USAGE,
     OutletInvalid: ExitCode.USAGE,
     SchemaOutdated: ExitCode.CONFLICT,
     SchemaTooNew: ExitCode.CONFLICT,

@@ -135,7 +135,12 @@ async def _run_front(app: Application, listeners: list[socket.socket], end: sock
     state = app.state
     settings = state.settings
     front = Front(
-        state.limits, state.clock, settings.allowed_hosts, is_wide=state.is_wide, has_console=settings.console
+        state.limits,
+        state.clock,
+        settings.allowed_hosts,
+        is_wide=state.is_wide,
+        has_console=settings.console,
+        addresses=state.addresses,
     )
     listening = _Listening(front, listeners, state.limits)
 

@@ -184,6 +184,7 @@ class Function(Result, frozen=True):
     function: str
     url: str
     timeout_seconds: int = 0
+    warnings: list[Json] = []
 
     @property
     def path(self) -> str:

@@ -17,6 +17,7 @@ from flowserver.front.keys import DistantKeys
 from flowserver.front.link import Handler, Link
 from flowserver.front.relaying import Relay
 from flowserver.invokers.deferred_http import DeferredInvoker
+from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
 
@@ -35,6 +36,7 @@ class Front:
         *,
         is_wide: bool = False,
         has_console: bool = True,
+        addresses: AddressRules = ORDINARY,
     ) -> None:
         self.is_leaving = False
         """Whether connections are to be closed with their next answer."""
@@ -46,7 +48,7 @@ class Front:
         self._is_wide = is_wide
         self._large_answers = LargeAnswers(limits.large_answers_max)
         self._relay = Relay()
-        self._calling = Calling(DeferredInvoker(limits))
+        self._calling = Calling(DeferredInvoker(limits, addresses))
         self._rpc: RequestFrame | None = None
         self._files = Console(is_on=has_console)
         self._console = self._framed(self._files, LargeAnswers(math.inf), console_fault_response)

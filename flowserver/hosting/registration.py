@@ -81,7 +81,8 @@ async def _put(client: AsyncClient, title: str, wanted: dict[str, object], retri
     failures = 0
     while True:
         try:
-            await client.put_function(title, wanted)
+            for found in (await client.put_function(title, wanted)).warnings:
+                plain.warning("%s: %s", title, found["message"])
             return
         except Unreachable as error:
             if error.was_sent or failures == retries:

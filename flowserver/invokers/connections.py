@@ -1,7 +1,7 @@
 """Connections to functions: where a URL leads, and the pool of idle ones.
 
-New ones are made by aiohttp's connector: names go through our resolver, sockets through `open_socket`, happy eyeballs
-and TLS are its own. The proxies of the environment are not asked. The pool is ours because aiohttp's does not tell a
+New ones are made by aiohttp's connector: names go through our resolver, sockets through a `Guard`, happy eyeballs and
+TLS are its own. The proxies of the environment are not asked. The pool is ours because aiohttp's does not tell a
 new connection from a used one without tracing, which costs more than the pool.
 """
 
@@ -26,7 +26,7 @@ from yarl import URL
 
 from flowserver.base.limits import Limits
 from flowserver.invokers.calls import Endpoint
-from flowserver.invokers.forbidden_addresses import open_socket
+from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules, Guard
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
 from flowserver.invokers.request_bytes import lasting_head
 
@@ -89,12 +89,20 @@ def _route(endpoint: Endpoint) -> Route:
 class ConnectionPool:
     """The connections to functions, idle ones kept for the next call. Calls bound their number, not this pool."""
 
-    def __init__(self, resolver: AbstractResolver, limits: Limits, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        resolver: AbstractResolver,
+        limits: Limits,
+        idle_seconds: float = IDLE_SECONDS,
+        addresses: AddressRules = ORDINARY,
+    ) -> None:
+        self._resolver = resolver
+        self._limits = limits
         self._idle_seconds = idle_seconds
+        self._addresses = addresses
         self._loop = asyncio.get_running_loop()
-        self._connector = TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
-        # The connector has no parameter for the protocol of its connections.
-        self._connector._factory = cast(Any, partial(HttpConnection, self._loop, limits))
+        self._connectors: dict[Guard, TCPConnector] = {}
+        self._is_closed = False
         self._idle: dict[ConnectionKey, deque[tuple[HttpConnection, float]]] = {}
         self._closing: asyncio.TimerHandle | None = None
 
@@ -110,7 +118,7 @@ class ConnectionPool:
 
     def give_back(self, route: Route, connection: HttpConnection) -> None:
         """Keep a connection after a call, if it can carry another."""
-        if not connection.is_ready or self._connector.closed:
+        if not connection.is_ready or self._is_closed:
             connection.close()
             return
         self._idle.setdefault(route.key, deque()).append((connection, self._loop.time()))
@@ -123,12 +131,12 @@ class ConnectionPool:
         Raises aiohttp's ClientConnectionError if none comes about, ConnectionTimeoutError if that takes too long, and
         DeadlinePassed if the event loop's clock shows `deadline` before.
         """
-        if self._connector.closed:
+        if self._is_closed:
             raise ClientConnectionError("the invoker has been closed")
         whole_call = asyncio.timeout_at(deadline)
         try:
             async with whole_call:
-                lease = await self._connector.connect(route.origin, [], _TIMEOUT)
+                lease = await self._connector(route).connect(route.origin, [], _TIMEOUT)
         except TimeoutError as error:
             if whole_call.expired():
                 raise DeadlinePassed(connected=False) from error
@@ -148,8 +156,22 @@ class ConnectionPool:
         """Close all connections, also those in use."""
         if self._closing is not None:
             self._closing.cancel()
+        self._is_closed = True
         self.close_idle()
-        await self._connector.close()
+        for connector in self._connectors.values():
+            await connector.close()
+
+    def _connector(self, route: Route) -> TCPConnector:
+        """The one whose sockets the guard of the route's host makes."""
+        guard = self._addresses.guard_of(route.origin.url.raw_host or "")
+        connector = self._connectors.get(guard)
+        if connector is None:
+            make = guard.open_socket
+            connector = TCPConnector(limit=0, force_close=True, resolver=self._resolver, socket_factory=make)
+            # The connector has no parameter for the protocol of its connections.
+            connector._factory = cast(Any, partial(HttpConnection, self._loop, self._limits))
+            self._connectors[guard] = connector
+        return connector
 
     def _close_idle(self) -> None:
         """Close connections that have been idle for long enough, oldest first; runs again later if any are left."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.invokers.forbidden_addresses import AddressRefused, is_address, is_refused
+from flowserver.invokers.forbidden_addresses import NEVER_CALLED, is_always_refused
+from flowserver.invokers.network_lists import literal_address
 
 TIMEOUT_SECONDS_MAX = 86_400
 
@@ -92,8 +93,9 @@ def check_url(text: str, name: str = "url") -> None:
         raise InvalidArgument(f"{name} must begin with http:// or https://.")
     if not url.host:
         raise InvalidArgument(f"{name} must name a host.")
-    if is_address(url.host) and is_refused(url.host):
-        raise InvalidArgument(f"{name} is refused: {AddressRefused()}.")
+    address = literal_address(url.host)
+    if address is not None and is_always_refused(str(address)):
+        raise InvalidArgument(f"{name} is refused: {NEVER_CALLED}.")
     if url.raw_user or url.raw_password:
         raise InvalidArgument(f"{name} must not carry credentials; send them as a header.")
     if "#" in text:

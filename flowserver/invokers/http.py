@@ -14,6 +14,7 @@ from flowserver.invokers.calls import Endpoint, Failed, Invocation, Replied, Rep
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, ConnectionPool, Route, Routes
 from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
+from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyTooLarge, TooManyInterimReplies
@@ -59,8 +60,8 @@ class TimeLeft:
 class HttpInvoker:
     """Posts events to functions over pooled keep-alive connections; make it inside a running event loop.
 
-    Redirects are not followed, proxy settings of the environment and cookies are ignored, and
-    `forbidden_addresses` are not called. A call is sent once, with one exception: a server may close an idle pooled
+    Redirects are not followed, proxy settings of the environment and cookies are ignored, and the `addresses` decide
+    what is not called. A call is sent once, with one exception: a server may close an idle pooled
     connection at the moment the next request is written to it. If a reused connection ends without a byte of reply
     within `stale_seconds`, the request is sent once more, on a new connection and with the same idempotency key. A
     connection for which the server itself has no descriptor or local port is tried again until there is one.
@@ -73,13 +74,14 @@ class HttpInvoker:
         stale_seconds: float = STALE_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
         rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        addresses: AddressRules = ORDINARY,
     ) -> None:
         self._limits = limits
         self._stale_seconds = stale_seconds
         self._rest = rest
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
-        self._pool = ConnectionPool(self._resolver, limits, idle_seconds)
+        self._pool = ConnectionPool(self._resolver, limits, idle_seconds, addresses)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:

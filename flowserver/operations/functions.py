@@ -1,14 +1,17 @@
 """The registry of functions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import Connection
+from yarl import URL
 
 from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoint_rules import check_endpoint, check_hooks
+from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.invokers.function_health import FunctionKey, Health
 from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
 from flowserver.operations.hidden_headers import with_stored_values
@@ -30,6 +33,14 @@ PLACES_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionWarning:
+    """One finding: `refused-address`, and what it says."""
+
+    id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionNumbers:
     """How a registered or called function fares on this node."""
 
@@ -41,8 +52,9 @@ class FunctionNumbers:
 class FunctionOperations:
     """Operations on registered functions. The service `-` means none; `s.prod` is the service `s`, qualifier `prod`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, addresses: AddressRules = ORDINARY) -> None:
         self._engine = engine
+        self._addresses = addresses
         self.measured_since = engine.clock.now_ms()
         """Since when (ms) this node measures calls: since its start."""
 
@@ -91,6 +103,17 @@ class FunctionOperations:
         is_new = await self._engine.committer.write_once(partial(_put, wanted=row), by_caller=True)
         self._engine.functions_changed()
         return await self.describe(service, function), is_new
+
+    def warnings_of(self, row: FunctionRow) -> Sequence[FunctionWarning]:
+        """What this server's settings refuse of a registration, as far as its URLs show it."""
+        urls = {"url": row.url, "initializeUrl": row.initialize_url, "preStopUrl": row.pre_stop_url}
+        hosts = {name: URL(url).host or "" for name, url in urls.items() if url is not None}
+        reasons = {name: self._addresses.refusal_of(host) for name, host in hosts.items()}
+        return [
+            FunctionWarning("refused-address", f"calls of this {name} will fail: {reason}")
+            for name, reason in reasons.items()
+            if reason is not None
+        ]
 
     async def describe(self, service: str, function: str) -> FunctionRow:
         """The registration; raises FunctionNotExists."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
+from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.aliases import AliasOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
@@ -69,9 +70,16 @@ class Operations:
     place: Place
 
     @staticmethod
-    def of(engine: Engine, *, is_wide: bool = False, lenient: bool = False, place: Place = Place()) -> "Operations":
+    def of(
+        engine: Engine,
+        *,
+        is_wide: bool = False,
+        lenient: bool = False,
+        place: Place = Place(),
+        addresses: AddressRules = ORDINARY,
+    ) -> "Operations":
         """The operations on an engine. `is_wide`: the server listens beyond loopback. `lenient`: the server accepts
-        definitions with unknown or empty attributes.
+        definitions with unknown or empty attributes. `addresses`: what the engine's invoker calls.
         """
         folds = HistoryFolds(engine)
         search = HistorySearch(engine, folds)
@@ -87,7 +95,7 @@ class Operations:
             CurrentStepOperations(engine),
             ScheduleOperations(engine),
             TaskOperations(engine),
-            FunctionOperations(engine),
+            FunctionOperations(engine, addresses),
             InvocationOperations(engine),
             AsyncConfigOperations(engine),
             AsyncInvocationOperations(engine),

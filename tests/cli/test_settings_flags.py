@@ -30,6 +30,9 @@ EXAMPLES = {
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
     "cell": ("north", "north"),
+    "private_functions": ("false", False),
+    "function_networks_allowed": ("10.1.0.0/16,*.example", ["10.1.0.0/16", "*.example"]),
+    "function_networks_denied": ("::/0", ["::/0"]),
     "region": ("cn-beijing", "cn-beijing"),
 }
 OTHERS = {
@@ -37,6 +40,9 @@ OTHERS = {
     "migrate": (False, False),
     "console": (True, True),
     "allowed_hosts": (["c"], ["c"]),
+    "private_functions": (True, True),
+    "function_networks_allowed": (["c"], ["c"]),
+    "function_networks_denied": (["d"], ["d"]),
     "queues": (["c=d"], {"c": "d"}),
 }
 """Values of flags for settings without a default."""
@@ -45,7 +51,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_the_help(run, name):
     text = " ".join(run("serve", "--help").stdout.split())
-    follows = " / --no-" if name in ("migrate", "lenient", "console") else " <"
+    follows = " / --no-" if name in ("migrate", "lenient", "console", "private_functions") else " <"
     assert f" {flag_of(name)}{follows}" in text
     assert Settings.model_fields[name].description in text
     assert f"[env: {variable_of(name)}" in text

@@ -33,7 +33,7 @@ from flowserver.flowtests.fields import KINDS as FLOW_TEST_KINDS
 from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoint_rules import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.forbidden_addresses import REFUSED_NETWORKS
+from flowserver.invokers.forbidden_addresses import PRIVATE_NETWORKS, REFUSED_NETWORKS
 from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
@@ -160,6 +160,11 @@ def call_errors() -> str:
 def refused_addresses() -> str:
     """Addresses at which no function may be."""
     return table(("network", "what it is"), ((f"`{network}`", reason) for network, reason in REFUSED_NETWORKS))
+
+
+def private_addresses() -> str:
+    """Addresses that a setting refuses besides."""
+    return table(("network", "what it is"), ((f"`{network}`", reason) for network, reason in PRIVATE_NETWORKS))
 
 
 def invocation_states() -> str:
@@ -331,6 +336,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "REST errors": rest_errors,
     "errors of calls": call_errors,
     "refused addresses": refused_addresses,
+    "private addresses": private_addresses,
     "invocation states": invocation_states,
     "execution statuses": execution_statuses,
     "waits": waits,

@@ -9,6 +9,7 @@ from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body
 from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.functions import (
+    DeployedFunction,
     Function,
     FunctionHealth,
     FunctionHealthPage,
@@ -53,10 +54,10 @@ async def list_function_health(operations: Ops, page: Annotated[PageQuery, Query
 @router.put(
     "/{service}/{function}",
     summary="Register a function",
-    response_model=Function,
+    response_model=DeployedFunction,
     response_description="The registration is replaced.",
     responses=problems(MissingParameter, UnsupportedMediaType)
-    | {201: {"model": Function, "description": "The function is new."}},
+    | {201: {"model": DeployedFunction, "description": "The function is new."}},
     openapi_extra=json_request(PutFunction),
 )
 async def put_function(
@@ -69,7 +70,8 @@ async def put_function(
     """Say where calls of `acs:fc:::services/{service}/functions/{function}` go, whether or not it was said before.
 
     Calls with a qualifier go to `{service}.{qualifier}` if that is registered, else to `{service}`. The address is
-    checked when it is called, not now. A change is in force within a second.
+    checked when it is called; a warning says so if the URL alone shows that the server refuses it. A change is in force
+    within a second.
     """
     row, is_new = await operations.functions.put(
         service,
@@ -84,7 +86,8 @@ async def put_function(
         waiting_max=wanted.waiting_max,
         dry_run=query.dry_run,
     )
-    return answer(Function.of(row), 201 if is_new and not query.dry_run else 200)
+    found = operations.functions.warnings_of(row)
+    return answer(DeployedFunction.with_warnings(row, found), 201 if is_new and not query.dry_run else 200)
 
 
 @router.get(

@@ -22,6 +22,7 @@ from flowserver.api.rest.models.executions import (
 )
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
 from flowserver.api.rest.models.functions import (
+    DeployedFunction,
     Function,
     FunctionHealthPage,
     FunctionPage,
@@ -80,7 +81,7 @@ MODELS = (
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),
     *(TaskPage, TaskSuccess, TaskFailure, TaskReceipt),
-    *(FunctionPage, Function, PutFunction, FunctionHealthPage, OneFunctionHealth),
+    *(FunctionPage, Function, PutFunction, DeployedFunction, FunctionHealthPage, OneFunctionHealth),
     *(InvocationPage, Invocation),
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),

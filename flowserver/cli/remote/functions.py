@@ -140,6 +140,8 @@ def put_function(
     body: Json = {name: value for name, value in given.items() if value is not None}
     registered = session.client.put_function(_checked(name), body)
     said = f"registered {name}" if "/" in name else f"registered {name}, a function without a service"
+    for found in registered.warnings:
+        session.note(f"warning[{found['id']}]: {found['message']}")
     show_one(session, registered, registered.path, said)
 
 

@@ -198,14 +198,12 @@ class FunctionEntry:
         return text if is_same else _registration_text(kept, OTHER_VALUE)
 
     def check(self, client: "Client") -> Sequence[Json]:
-        """Nothing; an invalid registration raises Invalid."""
-        client.put_function(self.name, dict(self.registration), dry_run=True)
-        return ()
+        """What the server will not call; an invalid registration raises Invalid."""
+        return client.put_function(self.name, dict(self.registration), dry_run=True).warnings
 
-    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
+    def apply(self, client: "Client", *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - checked before
         """Register the function."""
-        client.put_function(self.name, dict(self.registration))
-        return ()
+        return client.put_function(self.name, dict(self.registration)).warnings
 
 
 @dataclass(slots=True)

@@ -3,7 +3,9 @@
 import httpx
 import pytest
 
-from flowserver.server import Application
+from flowserver.server import Application, create_app
+from flowserver.settings import Settings
+from tests.api.conftest import client_of
 from tests.api.rest.conftest import assert_problem
 
 URL = "http://127.0.0.1:9000/charge"
@@ -22,6 +24,7 @@ async def test_put_get_delete(client: httpx.AsyncClient) -> None:
     first = await client.put("/v1/functions/shop/charge", json=wanted)
     assert first.status_code == 201
     shown = first.json()
+    assert shown.pop("warnings") == []
     assert shown == {
         "service": "shop",
         "function": "charge",
@@ -45,6 +48,36 @@ async def test_put_get_delete(client: httpx.AsyncClient) -> None:
 
 
 SECRET = {"Authorization": "Bearer x", "X-Shop": "main"}
+
+
+async def test_what_the_settings_refuse_is_a_warning(sqlite_url: str) -> None:
+    """The registration is kept: another node, or the next start, may have other settings."""
+    settings = Settings(
+        database_url=sqlite_url,
+        drain_seconds=0,
+        private_functions=False,
+        function_networks_allowed=["10.1.0.0/16"],
+        function_networks_denied="8.8.0.0/16,*.test",
+    )
+    app = create_app(settings)
+    urls = ("http://2130706433/", "http://[::ffff:10.0.0.1]/", "http://8.8.8.8/", "http://pay.test/")
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        for url in urls:
+            answer = await client.put("/v1/functions/shop/charge", json={"url": url})
+            (found,) = answer.json()["warnings"]
+            assert (found["id"], found["severity"]) == ("refused-address", "warning")
+            assert found["message"].startswith("calls of this url will fail: the server does not call")
+        good = {"url": "http://10.1.2.3/", "initializeUrl": "http://1.1.1.1/", "preStopUrl": "http://pay.example/"}
+        assert (await client.put("/v1/functions/shop/charge", json=good)).json()["warnings"] == []
+        hooks = good | {"initializeUrl": "http://10.2.3.4/", "preStopUrl": "http://127.0.0.1/"}
+        query = {"dryRun": "true"}
+        warned = (await client.put("/v1/functions/shop/charge", params=query, json=hooks)).json()["warnings"]
+        assert [each["message"].split()[3] for each in warned] == ["initializeUrl", "preStopUrl"]
+
+        # The calls themselves are refused, too, as the settings say.
+        await client.put("/v1/functions/shop/charge", json={"url": "http://127.0.0.1:9/"})
+        answer = await client.post("/2016-08-15/services/shop/functions/charge/invocations", content=b"{}")
+        assert "the server does not call addresses of some networks" in answer.text
 
 
 async def test_no_reply_shows_the_value_of_a_header(client: httpx.AsyncClient) -> None:
@@ -109,7 +142,7 @@ async def test_a_dry_run_reports_whether_anything_would_change(client: httpx.Asy
         reply = await client.put("/v1/functions/shop/charge", params={"dryRun": "true"}, json=wanted)
         assert (reply.json()["lastModifiedTime"] == stored["lastModifiedTime"]) == is_same
         assert reply.json()["createdTime"] == stored["createdTime"]
-    assert (await client.get("/v1/functions/shop/charge")).json() == stored
+    assert (await client.get("/v1/functions/shop/charge")).json() | {"warnings": []} == stored
 
 
 async def test_hooks_and_limits_are_stored_and_removed(client: httpx.AsyncClient) -> None:
@@ -123,7 +156,7 @@ async def test_a_service_may_have_a_qualifier_or_be_absent(client: httpx.AsyncCl
     for service in ("-", "shop.prod", "shop.2"):
         response = await client.put(f"/v1/functions/{service}/charge", json={"url": URL})
         assert (response.status_code, response.json()["service"]) == (201, service)
-        assert (await client.get(f"/v1/functions/{service}/charge")).json() == response.json()
+        assert (await client.get(f"/v1/functions/{service}/charge")).json() | {"warnings": []} == response.json()
 
 
 async def test_listing_is_by_service_and_name_in_pages(client: httpx.AsyncClient) -> None:

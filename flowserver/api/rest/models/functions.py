@@ -1,5 +1,6 @@
 """Registered functions."""
 
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.invokers.endpoint_rules import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
 from flowserver.invokers.function_health import OTHER_ERRORS, WINDOW_SECONDS
 from flowserver.operations.function_names import WITHOUT_SERVICE
-from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT, FunctionNumbers
+from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT, FunctionNumbers, FunctionWarning
 from flowserver.operations.hidden_headers import hide_values
 from flowserver.store.functions import FunctionRow
 
@@ -39,6 +40,13 @@ _FUNCTION = {
     "headers": {"X-Shop": HIDDEN},
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
+}
+
+_WARNING: JsonObject = {
+    "id": "refused-address",
+    "severity": "warning",
+    "message": "calls of this url will fail: the server does not call private, link-local, metadata, multicast or "
+    "unspecified addresses",
 }
 
 _HEALTH: JsonObject = {
@@ -163,6 +171,30 @@ class Function(Resource):
             created_time=format_instant(row.created_at),
             last_modified_time=format_instant(row.modified_at),
         )
+
+
+class FunctionFinding(Resource):
+    """What is doubtful about a registration."""
+
+    model_config = with_examples(_WARNING)
+
+    id: Annotated[str, Field(description="`refused-address`: the server's settings refuse calls of a URL.")]
+    severity: Annotated[str, Field(description="`warning`.")]
+    message: str
+
+
+class DeployedFunction(Function):
+    """A function, and what is doubtful about its registration."""
+
+    model_config = with_examples({**_FUNCTION, "warnings": []})
+
+    warnings: list[FunctionFinding]
+
+    @classmethod
+    def with_warnings(cls, row: FunctionRow, found: Sequence[FunctionWarning]) -> Self:
+        """The registration and the warnings."""
+        warnings = [FunctionFinding(id=each.id, severity="warning", message=each.message) for each in found]
+        return cls(**vars(Function.of(row)), warnings=warnings)
 
 
 class FunctionHealth(Resource):
