@@ -40,6 +40,7 @@ from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.forbidden_addresses import AddressRules
 from flowserver.invokers.network_lists import read_network_list
 from flowserver.machine.retention_rules import Rules
+from flowserver.operations.audit_retention import AuditRetention
 from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
 from flowserver.store.access_keys import keep_secret, remember_keys
@@ -210,10 +211,16 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         app.state.engine = engine
         place = Place(settings.region, f"{settings.host}:{settings.port}")
         app.state.operations = Operations.of(
-            engine, is_wide=app.state.is_wide, lenient=settings.lenient, place=place, addresses=app.state.addresses
+            engine,
+            is_wide=app.state.is_wide,
+            lenient=settings.lenient,
+            place=place,
+            addresses=app.state.addresses,
+            audit_level=settings.audit,
         )
         stack.callback(app.state.operations.close)
         access = app.state.operations.access
+        engine.loops += (AuditRetention(engine.context, settings.audit_days),)
         app.state.rpc = RpcRoute(LocalActions(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):
             yield

@@ -130,6 +130,17 @@ class Settings(BaseSettings):
         description="From how many GiB of data on, queues and invocations included, the executions that ended first "
         "are deleted early; 0 for no bound.",
     )
+    audit: Literal["changes", "reports", "all"] = Field(
+        "changes",
+        description="What the audit records: changes that people and deployments make; reports on waiting tasks, too; "
+        "or all, with starts, invocations and messages sent.",
+    )
+    audit_days: int = Field(
+        365,
+        ge=1,
+        le=RETENTION_DAYS_MAX,
+        description="How many days records of the audit are kept.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
 
     @classmethod

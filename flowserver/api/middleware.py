@@ -20,8 +20,8 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
+from flowserver.base.request_context import one_request
 from flowserver.concurrency.background_throttle import BACKGROUND
-from flowserver.concurrency.load_shedding import one_request
 
 if TYPE_CHECKING:
     from flowserver.api.keyless_gate import KeylessGate  # which would load the database for a program of functions
@@ -119,11 +119,12 @@ class RequestFrame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with one_request():
-            await self._serve(scope, receive, send)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = str(uuid_utils.uuid4())
+        client = scope.get("client")
+        with one_request(request_id, "" if client is None else client[0]):
+            await self._serve(scope, receive, send, request_id)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, scope, self)
         body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))

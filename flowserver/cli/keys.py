@@ -9,6 +9,7 @@ import typer
 
 from flowserver.base.clock import SystemClock, format_instant
 from flowserver.base.names import is_name
+from flowserver.cli.command_records import record_command
 from flowserver.cli.database_opening import open_ready_database
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
@@ -92,6 +93,7 @@ def create(
     with open_ready_database(database_url, or_new=True) as database, database.write() as connection:
         is_first = read_admission(connection) is Admission.OPEN
         insert_access_key(connection, new.key)
+        record_command(connection, "keys.create", f"keys/{new.key.access_key_id}")
     _show_new(new, output)
     typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
     if is_first:
@@ -142,6 +144,8 @@ def disable(access_key_id: KeyId, database_url: DatabaseUrl = None) -> None:
     """
     with open_ready_database(database_url) as database, database.write() as connection:
         disabled = disable_access_key(connection, access_key_id, SystemClock().now_ms())
+        if disabled:
+            record_command(connection, "keys.disable", f"keys/{access_key_id}")
     if not disabled:
         raise CommandFailed(f"there is no enabled access key {access_key_id}", ExitCode.NOT_FOUND)
     typer.echo(f"disabled {access_key_id}")
@@ -164,6 +168,7 @@ def open_again(yes: Yes = False, database_url: DatabaseUrl = None) -> None:
         typer.confirm("Delete every access key, and let every program on the server's machine in?", abort=True)
     with open_ready_database(database_url) as database, database.write() as connection:
         deleted = delete_keys(connection)
+        record_command(connection, "keys.open", "keys")
     typer.echo(f"deleted {deleted} access keys; from its next start the server is open to programs on its machine")
 
 

@@ -24,7 +24,8 @@ from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.one_process import QuietServer, end_once_lost, leave, server_config
-from flowserver.front.front import ACT, Front
+from flowserver.front.actions import handlers_of_actions
+from flowserver.front.front import Front
 from flowserver.front.function_calls import DistantInvoker
 from flowserver.front.keys import handlers_of_keys
 from flowserver.front.link import Handler, Link
@@ -89,7 +90,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
     async with app.router.lifespan_context(app):
         handlers |= Relayed(app, link).handlers
         handlers |= handlers_of_keys(EngineKeys(app.state.engine))
-        handlers[ACT] = LocalActions(app.state.operations)
+        handlers |= handlers_of_actions(LocalActions(app.state.operations))
         await link.call("serve")
         announce()
         await told_to_stop.wait()

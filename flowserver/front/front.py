@@ -12,6 +12,7 @@ from flowserver.api.middleware import FaultResponse, LargeAnswers, RequestFrame,
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
+from flowserver.front.actions import distant_actions
 from flowserver.front.function_calls import Calling
 from flowserver.front.keys import DistantKeys
 from flowserver.front.link import Handler, Link
@@ -20,9 +21,6 @@ from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
-
-ACT = "act"
-"""What the engine's side calls carrying out an action (`ActionHandler`)."""
 
 
 class Front:
@@ -60,16 +58,9 @@ class Front:
 
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
-
-        async def act(
-            action: str, parameters: Mapping[str, str], request_id: str, role: str, flows: str
-        ) -> list[bytes]:
-            pieces: list[bytes] = await link.call(ACT, action, parameters, request_id, role, flows)
-            return pieces
-
         self._relay.link = link
         self._access = access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
-        route = RpcRoute(act, access, self._clock, self._allowed_hosts)
+        route = RpcRoute(distant_actions(link), access, self._clock, self._allowed_hosts)
         self._rpc = self._framed(route, self._large_answers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

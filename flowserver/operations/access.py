@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cachetools import TTLCache
 
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
+from flowserver.base.request_context import present_request
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.operations.callers import Caller, Need
@@ -131,7 +132,10 @@ class AccessOperations:
         if key.access_key_id not in self._noted:
             self._noted[key.access_key_id] = None
             shared(self._keys.note_use(key.access_key_id))  # the request neither waits for it nor fails with it
-        return Caller(key.role, key.flows, key.label)
+        request = present_request()
+        if request is not None:
+            request.key_id, request.key_label = key.access_key_id, key.label
+        return Caller(key.role, key.flows, key.label, key.access_key_id)
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
         """Accept a signature nonce once in `kept_ms`, durably; raises SignatureNonceUsed."""

@@ -15,6 +15,7 @@ from flowserver.base.errors import (
 from flowserver.base.names import NAME_RULE
 from flowserver.engine.engine import Engine
 from flowserver.machine.versions.routing import LATEST, Route, Routing, is_alias_name, routing_of
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.flows import check_description, require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
@@ -38,9 +39,11 @@ NextAlias = Callable[[AliasRow | None], AliasRow]
 class AliasOperations:
     """Operations on the aliases of flows. All raise FlowNotExists."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("aliases.create", "flows/{flow_name}/aliases/{name}")
     async def create(self, flow_name: str, name: str, routes: Sequence[Route], *, description: str = "") -> AliasRow:
         """Create an alias.
 
@@ -55,6 +58,7 @@ class AliasOperations:
 
         return (await self._change(flow_name, name, make))[0]
 
+    @audited("aliases.update", "flows/{flow_name}/aliases/{name}")
     async def update(
         self,
         flow_name: str,
@@ -82,6 +86,7 @@ class AliasOperations:
 
         return (await self._change(flow_name, name, make))[0]
 
+    @audited("aliases.put", "flows/{flow_name}/aliases/{name}")
     async def put(
         self,
         flow_name: str,
@@ -124,6 +129,7 @@ class AliasOperations:
 
         return await self._engine.slow_reads.ask(read)
 
+    @audited("aliases.delete", "flows/{flow_name}/aliases/{name}")
     async def delete(self, flow_name: str, name: str, *, precondition: Precondition = UNCONDITIONAL) -> None:
         """Delete an alias; executions that it has started go on. Raises FlowAliasNotExists, PreconditionFailed."""
 

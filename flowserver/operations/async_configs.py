@@ -12,6 +12,7 @@ from flowserver.invokers.endpoint_rules import check_url
 from flowserver.machine.deliveries.destinations import NoDestination, WebAddress, read_destination
 from flowserver.machine.invocations.states import AGE_SECONDS_MAX, RETRIES_MAX
 from flowserver.machine.messages import Failure
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.function_names import check_function, not_found
 from flowserver.operations.pages import Page
 from flowserver.store.invocations.async_configs import (
@@ -33,9 +34,11 @@ _FROM_A_REPLY = ("service", "function", "qualifier", "createdTime", "lastModifie
 class AsyncConfigOperations:
     """Operations on the configurations of a function, one for each qualifier; "" means none."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("async-configs.put", "functions/{service}/{function}/async-config")
     async def put(self, service: str, qualifier: str, function: str, wanted: JsonObject) -> AsyncConfigRow:
         """Set or replace a configuration. Fields left out have their defaults when an invocation is submitted.
 
@@ -62,6 +65,7 @@ class AsyncConfigOperations:
             raise _not_there(service, qualifier, function)
         return row
 
+    @audited("async-configs.delete", "functions/{service}/{function}/async-config")
     async def delete(self, service: str, qualifier: str, function: str) -> None:
         """Delete a configuration; raises InvalidArgument or AsyncConfigNotExists."""
         name, _, _ = check_function(service, qualifier, function)

@@ -13,6 +13,7 @@ from flowserver.base.errors import (
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.machine.invocations.states import InvocationStatus
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.page_tokens import position_of, position_token_of
 from flowserver.operations.pages import Page
@@ -46,9 +47,11 @@ class Wanted:
 class AsyncInvocationOperations:
     """Operations on asynchronous invocations; a function is named as in `function_names`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("invocations.submit", "functions/{service}/{function}/invocations/{invocation_id}")
     async def submit(
         self,
         service: str,
@@ -97,6 +100,7 @@ class AsyncInvocationOperations:
             raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
         return row
 
+    @audited("invocations.stop", "functions/{service}/{function}/invocations/{invocation_id}")
     async def stop(self, service: str, qualifier: str, function: str, invocation_id: str) -> None:
         """Stop an invocation. If its function runs, stopping has only begun when this returns.
 
@@ -124,6 +128,7 @@ class AsyncInvocationOperations:
         found = await self._engine.slow_reads.ask(lambda c: list_parked_invocations(c, next_token or "", size + 1))
         return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
 
+    @audited("invocations.restart", "functions/{service}/{function}/invocations/{invocation_id}")
     async def unpark(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
         """Continue a parked invocation. It is parked again if the cause still exists.
 

@@ -43,6 +43,9 @@ class Caller:
     label: str | None = None
     """The label of its key; None if the server has no keys."""
 
+    key_id: str = ""
+    """The id of its key; "" if the server has no keys."""
+
     @property
     def permissions(self) -> list[str]:
         """What it may do, in the order of the table."""

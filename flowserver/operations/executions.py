@@ -27,6 +27,7 @@ from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import LATEST
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import all_cursor_of, all_token_of, cursor_of, event_id_of, token_of
 from flowserver.operations.pages import Page, check_limit
@@ -48,8 +49,9 @@ T = TypeVar("T")
 class ExecutionOperations:
     """Operations on executions."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
     async def start(
         self,
@@ -71,6 +73,7 @@ class ExecutionOperations:
         )
         return row
 
+    @audited("executions.start", "flows/{flow_name}/executions/{name}")
     async def start_or_find(
         self,
         flow_name: str,
@@ -107,6 +110,7 @@ class ExecutionOperations:
             _require_same(row, input_text, qualifier)
         return row, started.is_new
 
+    @audited("executions.start", "flows/{flow_name}/executions/{name}")
     async def start_sync(
         self, flow_name: str, *, name: str | None = None, input_text: str = "", qualifier: str | None = None
     ) -> ExecutionRow:
@@ -130,6 +134,7 @@ class ExecutionOperations:
             row = started.execution or await self._find(flow_name, request.name)
             return await self._await_watch(watch, row, self._engine.limits.sync_wait_seconds_max)
 
+    @audited("executions.stop", "flows/{flow_name}/executions/{name}")
     async def stop(
         self, flow_name: str, name: str, *, error: str | None = None, cause: str | None = None
     ) -> ExecutionRow:
@@ -144,6 +149,7 @@ class ExecutionOperations:
             raise InternalServerError(f"execution {name} of flow {flow_name} is set aside; the server's log says why")
         return await self._find(flow_name, name)
 
+    @audited("executions.restart", "flows/{flow_name}/executions/{name}")
     async def unpark(self, flow_name: str, name: str) -> ExecutionRow:
         """Continue a parked execution, and return it. It is parked again if the cause still exists.
 

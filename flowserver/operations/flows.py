@@ -15,6 +15,7 @@ from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
 from flowserver.language.picture import Picture, picture_of
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.definition_targets import find_missing_targets, has_targets
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
@@ -74,10 +75,12 @@ class Deployed(NamedTuple):
 class FlowOperations:
     """Operations on flows."""
 
-    def __init__(self, engine: Engine, *, lenient: bool = False) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog, *, lenient: bool = False) -> None:
         self._engine = engine
+        self._audit = audit
         self._lenient = lenient
 
+    @audited("flows.create", "flows/{name}")
     async def create(
         self,
         name: str,
@@ -136,6 +139,7 @@ class FlowOperations:
             raise ResourceThrottled(f"there are {self._engine.limits.flows_max} flows already; delete some first")
         raise FlowAlreadyExists(f"flow {flow.name} exists already")
 
+    @audited("flows.update", "flows/{name}")
     async def update(
         self, name: str, change: FlowChange, *, precondition: Precondition = UNCONDITIONAL, strict: bool = False
     ) -> Deployed:
@@ -167,6 +171,7 @@ class FlowOperations:
         _check_fields(change.type or FLOW_TYPE, change.description or "")
         return () if change.definition is None else await self.validate(change.definition, strict=strict)
 
+    @audited("flows.put", "flows/{name}")
     async def put(
         self,
         name: str,
@@ -202,6 +207,7 @@ class FlowOperations:
         except FlowAlreadyExists:  # a concurrent request created it first
             return await self.update(name, change, precondition=precondition, strict=strict)
 
+    @audited("flows.delete", "flows/{name}")
     async def delete(self, name: str, *, precondition: Precondition = UNCONDITIONAL) -> None:
         """Delete a flow with its schedules, versions and aliases.
 

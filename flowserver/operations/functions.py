@@ -13,6 +13,7 @@ from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoint_rules import check_endpoint, check_hooks
 from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.invokers.function_health import FunctionKey, Health
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
 from flowserver.operations.hidden_headers import with_stored_values
 from flowserver.operations.pages import Page, check_limit
@@ -52,12 +53,14 @@ class FunctionNumbers:
 class FunctionOperations:
     """Operations on registered functions. The service `-` means none; `s.prod` is the service `s`, qualifier `prod`."""
 
-    def __init__(self, engine: Engine, addresses: AddressRules = ORDINARY) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog, addresses: AddressRules = ORDINARY) -> None:
         self._engine = engine
+        self._audit = audit
         self._addresses = addresses
         self.measured_since = engine.clock.now_ms()
         """Since when (ms) this node measures calls: since its start."""
 
+    @audited("functions.put", "functions/{service}/{function}")
     async def put(
         self,
         service: str,
@@ -122,6 +125,7 @@ class FunctionOperations:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
         return row
 
+    @audited("functions.delete", "functions/{service}/{function}")
     async def delete(self, service: str, function: str) -> None:
         """Remove a function from the registry; raises FunctionNotExists."""
 

@@ -8,15 +8,18 @@ from flowserver.invokers.calls import Endpoint, Failed, Invocation, Reply
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of
 from flowserver.machine.messages import Failure
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.function_names import check_function, not_found
 
 
 class InvocationOperations:
     """Operations on invocations; a function is named by service (`-` for none), qualifier ("" for none) and name."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("functions.invoke", "functions/{service}/{function}")
     async def invoke(
         self, service: str, qualifier: str, function: str, payload: bytes, *, request_id: str, wants_log: bool = False
     ) -> Returned | Refused:

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from sqlalchemy import Connection
 
-from flowserver.concurrency.load_shedding import apart_from_request
+from flowserver.base.request_context import apart_from_request
 from flowserver.engine.engine import Engine
 from flowserver.store.access_keys import (
     AccessKey,

@@ -9,6 +9,8 @@ from flowserver.operations.access import AccessOperations
 from flowserver.operations.aliases import AliasOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
 from flowserver.operations.async_invocations import AsyncInvocationOperations
+from flowserver.operations.audit import AuditLog
+from flowserver.operations.audited import AuditLevel
 from flowserver.operations.current_steps import CurrentStepOperations
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
@@ -65,6 +67,7 @@ class Operations:
     monitoring: MonitoringOperations
     overview: OverviewOperations
     nodes: NodeOperations
+    audit: AuditLog
     encoding: Threads
     """Encodes pages of lists beside the event loop."""
     place: Place
@@ -77,35 +80,38 @@ class Operations:
         lenient: bool = False,
         place: Place = Place(),
         addresses: AddressRules = ORDINARY,
+        audit_level: AuditLevel = "changes",
     ) -> "Operations":
         """The operations on an engine. `is_wide`: the server listens beyond loopback. `lenient`: the server accepts
         definitions with unknown or empty attributes. `addresses`: what the engine's invoker calls.
         """
+        audit = AuditLog(engine, audit_level)
         folds = HistoryFolds(engine)
         search = HistorySearch(engine, folds)
         return Operations(
-            FlowOperations(engine, lenient=lenient),
-            VersionOperations(engine),
-            AliasOperations(engine),
-            ExecutionOperations(engine),
-            RedriveOperations(engine),
+            FlowOperations(engine, audit, lenient=lenient),
+            VersionOperations(engine, audit),
+            AliasOperations(engine, audit),
+            ExecutionOperations(engine, audit),
+            RedriveOperations(engine, audit),
             search,
             LiveHistories(engine, search),
             StepSummaryOperations(engine, folds),
             CurrentStepOperations(engine),
-            ScheduleOperations(engine),
-            TaskOperations(engine),
-            FunctionOperations(engine, addresses),
-            InvocationOperations(engine),
-            AsyncConfigOperations(engine),
-            AsyncInvocationOperations(engine),
-            QueueOperations(engine),
-            TopicOperations(engine),
-            SubscriptionOperations(engine),
+            ScheduleOperations(engine, audit),
+            TaskOperations(engine, audit),
+            FunctionOperations(engine, audit, addresses),
+            InvocationOperations(engine, audit),
+            AsyncConfigOperations(engine, audit),
+            AsyncInvocationOperations(engine, audit),
+            QueueOperations(engine, audit),
+            TopicOperations(engine, audit),
+            SubscriptionOperations(engine, audit),
             AccessOperations(EngineKeys(engine), is_wide=is_wide),
             MonitoringOperations(engine, is_wide=is_wide),
             OverviewOperations(engine),
             NodeOperations(engine),
+            audit,
             Threads("encoding", waiting_max=engine.limits.pending_messages_max),
             place,
         )

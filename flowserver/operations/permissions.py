@@ -31,6 +31,7 @@ PERMISSIONS: Final = {
     "topics.publish": "publish messages to topics",
     "server.read": "read the overview and the nodes of the server",
     "keys.read": "list access keys, without secrets",
+    "audit.read": "read the audit",
 }
 """Each with what it allows."""
 

@@ -22,6 +22,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
 from flowserver.engine.queues.queues import new_receipt
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.pages import Page
 from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
@@ -98,9 +99,11 @@ class QueueOperations:
     All raise InvalidQueueName, and InvalidArgument for a queue that a broker keeps; all but `create` QueueNotExist.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("queues.create", "queues/{name}")
     async def create(self, name: str, attributes: QueueAttributes) -> bool:
         """Create a queue; False if it exists with the same attributes. Raises QueueAlreadyExist, InvalidArgument."""
         self._check_name(name)
@@ -114,6 +117,7 @@ class QueueOperations:
             raise QueueAlreadyExist(f"queue {name} exists with other attributes")
         return is_new
 
+    @audited("queues.update", "queues/{name}")
     async def set_attributes(self, name: str, attributes: QueueAttributes) -> None:
         """Change the attributes that are given; they apply to messages sent or received from now on."""
         self._check_name(name)
@@ -146,6 +150,7 @@ class QueueOperations:
         check_depths(len(names))
         return await self._engine.slow_reads.ask(partial(depths_of_queues, names=names))
 
+    @audited("queues.delete", "queues/{name}")
     async def delete(self, name: str) -> None:
         """Delete a queue and all its messages, the messages first. Deleting a missing queue succeeds."""
         self._check_name(name)
@@ -154,6 +159,7 @@ class QueueOperations:
         await self._write(partial(_delete, name=name))
         self._engine.queues.note_sent(name, 0)  # wakes long polls on this queue, here and on other nodes
 
+    @audited("queues.purge", "queues/{name}")
     async def purge(self, name: str) -> int:
         """Delete the messages of a queue, received and delayed ones too, and return their number. The queue stays.
 
@@ -169,6 +175,7 @@ class QueueOperations:
             purged += deleted
         return purged
 
+    @audited("queues.send", "queues/{name}")
     async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
         """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""
         self._check_name(name)

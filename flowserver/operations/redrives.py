@@ -17,6 +17,7 @@ from flowserver.base.errors import (
 from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.state import Status
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.executions import require_execution
 from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import cursor_of, token_of
@@ -74,13 +75,15 @@ class _Read:
 class RedriveOperations:
     """Operations that redrive executions."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
     async def plan(self, flow_name: str, name: str, wish: RedriveWish) -> RedrivePlan:
         """What a redrive would do, without doing it; raises FlowNotExists, ExecutionNotExists."""
         return await self._plan(flow_name, name, wish, counts_kept=True)
 
+    @audited("executions.redrive", "flows/{flow_name}/executions/{name}")
     async def redrive(self, flow_name: str, name: str, wish: RedriveWish) -> ExecutionRow:
         """Let an execution go on where it failed or was aborted, and return it.
 
@@ -91,6 +94,7 @@ class RedriveOperations:
         await self._redrive(flow_name, name, wish, _Read())
         return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
 
+    @audited("executions.redrive-many", "flows/{flow_name}/executions")
     async def redrive_many(
         self,
         flow_name: str,

@@ -23,6 +23,7 @@ from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.state import RECENT_MAX, Action, Backfill, Kind, Memory, Overlap, Schedule
 from flowserver.machine.schedules.timing import next_instants
 from flowserver.machine.state import Status
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.flows import require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
@@ -65,9 +66,11 @@ class ShownSchedule:
 class ScheduleOperations:
     """Operations on schedules."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("schedules.create", "flows/{flow_name}/schedules/{name}")
     async def create(self, flow_name: str, name: str, fields: ScheduleChange) -> Schedule:
         """Create a schedule; what `fields` leaves out has its default.
 
@@ -94,6 +97,7 @@ class ScheduleOperations:
 
         return self._noted(await self._engine.committer.write(write, by_caller=True))
 
+    @audited("schedules.update", "flows/{flow_name}/schedules/{name}")
     async def update(self, flow_name: str, name: str, change: ScheduleChange) -> Schedule:
         """Change a schedule; another expression or time zone, or enabling it, starts `@every` anew from now.
 
@@ -103,6 +107,7 @@ class ScheduleOperations:
         now = self._engine.clock.now_ms()
         return await self._change(flow_name, name, lambda schedule: changed(schedule, change, now))
 
+    @audited("schedules.put", "flows/{flow_name}/schedules/{name}")
     async def put(
         self, flow_name: str, name: str, fields: ScheduleChange, *, strict: bool = False
     ) -> tuple[Schedule, bool]:
@@ -147,14 +152,17 @@ class ScheduleOperations:
 
         return await self._engine.slow_reads.ask(read)
 
+    @audited("schedules.pause", "flows/{flow_name}/schedules/{name}")
     async def pause(self, flow_name: str, name: str, note: str) -> Schedule:
         """Start nothing at further ticks. Raises InvalidArgument (note), FlowNotExists, ScheduleNotExists."""
         return await self.update(flow_name, name, ScheduleChange(is_enabled=False, note=note))
 
+    @audited("schedules.resume", "flows/{flow_name}/schedules/{name}")
     async def resume(self, flow_name: str, name: str, note: str) -> Schedule:
         """Start at further ticks again, not at those that have passed. Raises as `pause`."""
         return await self.update(flow_name, name, ScheduleChange(is_enabled=True, note=note))
 
+    @audited("schedules.trigger", "flows/{flow_name}/schedules/{name}")
     async def trigger(self, flow_name: str, name: str, overlap: Overlap | None) -> tuple[Schedule, str]:
         """Start an execution now, under the schedule's overlap policy or another.
 
@@ -178,6 +186,7 @@ class ScheduleOperations:
         assert action is not None
         return schedule, execution_name(name, action.at, with_ms=True)
 
+    @audited("schedules.backfill", "flows/{flow_name}/schedules/{name}")
     async def backfill(self, flow_name: str, name: str, begin_ms: int, end_ms: int, overlap: Overlap | None) -> int:
         """Run the ticks of a range, both ends included, as if they were due now; returns how many there are.
 
@@ -211,6 +220,7 @@ class ScheduleOperations:
             raise InvalidArgument(f"a backfill has 1 to {most} ticks; this range has {'more' if count else 'none'}")
         return first, count
 
+    @audited("schedules.delete", "flows/{flow_name}/schedules/{name}")
     async def delete(self, flow_name: str, name: str) -> None:
         """Delete a schedule; its executions go on. Raises FlowNotExists, ScheduleNotExists."""
 

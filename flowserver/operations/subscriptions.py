@@ -25,6 +25,7 @@ from flowserver.machine.deliveries.destinations import (
 )
 from flowserver.machine.deliveries.notifications import ContentFormat
 from flowserver.machine.deliveries.retry_strategies import Strategy
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.pages import Page
 from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
@@ -65,9 +66,11 @@ class SubscriptionAttributes:
 class SubscriptionOperations:
     """Operations on subscriptions. All raise InvalidArgument; TopicNotExist those that need the topic."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("subscriptions.create", "topics/{topic}/subscriptions/{name}")
     async def subscribe(self, topic: str, name: str, attributes: SubscriptionAttributes) -> bool:
         """Create a subscription; False if it exists with the same attributes.
 
@@ -93,6 +96,7 @@ class SubscriptionOperations:
             raise SubscriptionAlreadyExist(f"subscription {name} of topic {topic} exists with other attributes")
         return is_new
 
+    @audited("subscriptions.update", "topics/{topic}/subscriptions/{name}")
     async def set_strategy(self, topic: str, name: str, strategy: Strategy) -> None:
         """Set the retry strategy of messages published from now on. Raises SubscriptionNotExist."""
         _check_names(topic, name)
@@ -123,6 +127,7 @@ class SubscriptionOperations:
         rows = await self._engine.slow_reads.ask(read)
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
+    @audited("subscriptions.delete", "topics/{topic}/subscriptions/{name}")
     async def unsubscribe(self, topic: str, name: str) -> None:
         """Delete a subscription and its undelivered messages. Deleting a missing subscription succeeds."""
         _check_names(topic, name)

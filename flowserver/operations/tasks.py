@@ -10,6 +10,7 @@ from flowserver.base.task_tokens import TokenClaim
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
+from flowserver.operations.audit import AuditLog
 from flowserver.operations.callers import EVERYTHING, Caller, Flows, Need
 from flowserver.operations.executions import require_id
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of
@@ -34,8 +35,9 @@ class ShownTask:
 class TaskOperations:
     """ReportTaskSucceeded and ReportTaskFailed, and the list of tasks that wait for one of them."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
     async def list_waiting(
         self,
@@ -111,6 +113,12 @@ class TaskOperations:
         if claim is None or claim.wait_id is not None:
             raise InvalidArgument(f"TaskToken {self._engine.tokens.why_unknown(token)}")
         await self._check_flow(claim, caller)
+        named = f"executions/{claim.execution_id}"
+        return await self._audit.recorded(
+            "tasks.report", named, partial(self._submit_report, claim, result, request_id)
+        )
+
+    async def _submit_report(self, claim: TokenClaim, result: Result, request_id: str) -> int:
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id)
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:

@@ -18,6 +18,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.engine.engine import Engine
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.pages import Page
 from flowserver.operations.queues import check_depths
 from flowserver.operations.repeated_writes import is_own_row
@@ -61,9 +62,11 @@ class PublishedMessage:
 class TopicOperations:
     """Operations on topics. All raise InvalidArgument; TopicNotExist those that need the topic."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("topics.create", "topics/{name}")
     async def create(self, name: str, attributes: TopicAttributes) -> bool:
         """Create a topic; False if it exists with the same attributes. Raises TopicAlreadyExist."""
         limits = self._engine.limits
@@ -84,6 +87,7 @@ class TopicOperations:
             raise TopicAlreadyExist(f"topic {name} exists with other attributes")
         return is_new
 
+    @audited("topics.update", "topics/{name}")
     async def set_attributes(self, name: str, attributes: TopicAttributes) -> None:
         """Change the attributes that are given."""
         check_topic_name(name)
@@ -113,12 +117,14 @@ class TopicOperations:
         check_depths(len(names))
         return await self._engine.slow_reads.ask(partial(undelivered_of_topics, names=names))
 
+    @audited("topics.delete", "topics/{name}")
     async def delete(self, name: str) -> None:
         """Delete a topic, its subscriptions and its undelivered messages. Deleting a missing topic succeeds."""
         check_topic_name(name)
         await self._write(partial(delete_topic, name=name))
         await drop_deliveries(self._engine, name, None)
 
+    @audited("topics.publish", "topics/{topic}")
     async def publish(self, topic: str, body: str, tag: str | None = None) -> PublishedMessage:
         """Publish a message. Raises ResourceThrottled."""
         check_topic_name(topic)

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import FlowVersionInUse, FlowVersionNotExists, InvalidArgument, ResourceThrottled
 from flowserver.engine.engine import Engine
 from flowserver.machine.versions.routing import version_in
+from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.flows import check_description, require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
@@ -29,9 +30,11 @@ from flowserver.store.versions.versions import (
 class VersionOperations:
     """Operations on the versions of flows. All raise FlowNotExists."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog) -> None:
         self._engine = engine
+        self._audit = audit
 
+    @audited("versions.publish", "flows/{flow_name}/versions")
     async def publish(
         self, flow_name: str, *, description: str = "", precondition: Precondition = UNCONDITIONAL
     ) -> tuple[VersionRow, bool]:
@@ -81,6 +84,7 @@ class VersionOperations:
 
         return await self._engine.slow_reads.ask(read)
 
+    @audited("versions.delete", "flows/{flow_name}/versions/{version}")
     async def delete(self, flow_name: str, version: str) -> None:
         """Delete a version. Raises FlowVersionNotExists, FlowVersionInUse (by an alias or a running execution)."""
         number = _number(flow_name, version)

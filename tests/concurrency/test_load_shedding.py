@@ -2,7 +2,8 @@
 
 import asyncio
 
-from flowserver.concurrency.load_shedding import apart_from_request, is_refused, one_request
+from flowserver.base.request_context import apart_from_request, one_request
+from flowserver.concurrency.load_shedding import is_refused
 
 
 def test_a_request_is_refused_until_it_has_submitted_a_change() -> None:

@@ -28,6 +28,7 @@ from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest
 from flowserver.api.rpc.signature import read_claim as read_rpc_claim
 from flowserver.api.rpc.signature import verify as verify_rpc
 from flowserver.base.errors import FlowServerError, InvalidArgument, PathNotSupported
+from flowserver.base.request_context import set_route
 from flowserver.engine.engine import Engine
 from flowserver.operations.callers import EVERYTHING, Caller, Need
 from flowserver.operations.operations import Operations
@@ -73,9 +74,11 @@ class FcRoute:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         request = FcRequest.of(scope, receive)
+        set_route("FC", "")
         try:
             request, caller = await self._admit(request)
             need, route, names = _find(request)
+            set_route("FC", route.__name__)
             caller.require(need)
             answer = await route(self._operations, request, names)
         except ClientDisconnect:

@@ -21,6 +21,7 @@ from flowserver.api.mns.faults import InvalidRequestUrl
 from flowserver.api.mns.signature import SignedRequest, check_digest, read_claim, verify
 from flowserver.api.permission_recheck import Check, WhileAllowed
 from flowserver.base.errors import FlowServerError
+from flowserver.base.request_context import set_route
 from flowserver.concurrency.waiting import ends_first
 from flowserver.engine.engine import Engine
 from flowserver.operations.callers import Need
@@ -72,10 +73,12 @@ class MnsRoute:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; `scope["state"]` holds its `request_id`."""
         request_id = str(scope["state"]["request_id"])
+        set_route("MNS", "")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             body = await read_body(receive)
             serve, need, names = _call_of(scope["method"], scope["path"])
+            set_route("MNS", serve.__name__)
             call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
             changes = serve in MAY_WAIT and not queues.is_peek(call)
             if changes:

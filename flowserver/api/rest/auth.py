@@ -10,6 +10,7 @@ from starlette.requests import Request
 from flowserver.api.keyless_access import check_page
 from flowserver.api.rest.needs import NEEDS
 from flowserver.base.errors import AccessDenied
+from flowserver.base.request_context import set_route
 from flowserver.operations.callers import EVERYTHING, Caller
 
 bearer = HTTPBearer(
@@ -42,6 +43,8 @@ async def authorise(
     `request.state.caller` is the caller; `request.state.check` asks once more, and raises AccessDenied.
     """
     state: Any = request.app.state
+    name = request.scope["route"].name
+    set_route("REST", name)
     access = state.operations.access
     if await access.is_open():
         headers = request.headers
@@ -56,7 +59,7 @@ async def authorise(
         caller = request.state.caller = await access.bearer(token)
     except AccessDenied as error:
         raise Unauthenticated(error.message, 'Bearer error="invalid_token"') from None
-    need = NEEDS[request.scope["route"].name]
+    need = NEEDS[name]
     flow = request.path_params.get(need.flow) if isinstance(need.flow, str) else None
     caller.require(need, flow)
     request.state.check = partial(access.admit_bearer, token, need, flow)

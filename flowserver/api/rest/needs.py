@@ -75,4 +75,5 @@ NEEDS: Final = {
     "get_permissions": Need(None),
     "list_nodes": Need("server.read"),
     "list_keys": Need("keys.read"),
+    "list_audit": Need("audit.read"),
 }

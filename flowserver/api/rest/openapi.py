@@ -8,6 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
+from flowserver.api.rest.models.audit import AuditPage
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition
 from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDefinition
 from flowserver.api.rest.models.definition_language import DefinitionLanguage
@@ -86,7 +87,7 @@ MODELS = (
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
     *(DrawDefinition, DefinitionGraph),
-    *(ServerOverview, Permissions, NodePage, AccessKeyPage),
+    *(ServerOverview, Permissions, NodePage, AccessKeyPage, AuditPage),
     *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from flowserver import __version__
 from flowserver.api.rest import (
     aliases,
+    audit,
     definitions,
     events,
     executions,
@@ -50,6 +51,7 @@ ROUTERS = (
     definitions.router,
     overview.router,
     server.router,
+    audit.router,
 )
 
 

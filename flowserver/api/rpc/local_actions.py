@@ -20,11 +20,11 @@ class LocalActions:
         self._operations = operations
 
     async def __call__(
-        self, action: str, parameters: Mapping[str, str], request_id: str, role: str, flows: str
+        self, action: str, parameters: Mapping[str, str], request_id: str, caller: Caller
     ) -> list[bytes]:
         """Carry out an action."""
         try:
-            given = Parameters(parameters, action, request_id, Caller(role, flows))
+            given = Parameters(parameters, action, request_id, caller)
             body = await ACTIONS[action](self._operations, given)
             shown = {**body, "RequestId": request_id}
             if action in LISTS:

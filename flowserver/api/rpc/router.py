@@ -36,6 +36,7 @@ from flowserver.base.errors import (
     VersionNotSupported,
 )
 from flowserver.base.json_values import dump_json_bytes
+from flowserver.base.request_context import present_request, set_route
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.callers import EVERYTHING, Caller, Need
 
@@ -50,9 +51,9 @@ FORM = "application/x-www-form-urlencoded"
 FIELDS_MAX = 200
 """Parameters of one request; real ones have at most a few dozen."""
 
-ActionHandler = Callable[[str, Mapping[str, str], str, str, str], Awaitable[list[bytes]]]
-"""Carry out one of ACTIONS with these parameters, under a request id, for a caller with a role and a prefix of flows
-(see `Caller`); returns the pieces of the answer's body.
+ActionHandler = Callable[[str, Mapping[str, str], str, Caller], Awaitable[list[bytes]]]
+"""Carry out one of ACTIONS with these parameters, under a request id, for a caller; returns the pieces of the answer's
+body.
 
 A request that fails is a FlowServerError."""
 
@@ -74,10 +75,11 @@ class RpcRoute:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; `scope["state"]` holds its `request_id`."""
         request_id = str(scope["state"]["request_id"])
+        set_route("RPC", "")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             received = await _receive(scope, headers, receive)
-            request_id = scope["state"]["request_id"] = _own_request_id(received) or request_id
+            request_id = scope["state"]["request_id"] = _named_by_client(received) or request_id
             body = await self._answer(received, request_id, scope["state"])
         except ClientDisconnect:
             return  # the client has gone
@@ -97,15 +99,16 @@ class RpcRoute:
             raise ActionNotSupported(NOT_CARRIED_OUT[name])
         if name not in ACTIONS:
             raise ActionNotSupported(f"the action {name[:100]} is not supported")
+        set_route("RPC", name)
         version = given(parameters, "Version") or received.headers.get("x-acs-version") or VERSION
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
         changes = state["changes"] = not name.startswith(READING)
         caller, check = await self._check_caller(received, NEEDS[name], changes=changes)
         if name not in WAITING:
-            return await self._handler(name, parameters, request_id, caller.role, caller.flows)
+            return await self._handler(name, parameters, request_id, caller)
         async with WhileAllowed(check):
-            return await self._handler(name, parameters, request_id, caller.role, caller.flows)
+            return await self._handler(name, parameters, request_id, caller)
 
     async def _check_caller(self, received: SignedRequest, need: Need, *, changes: bool) -> tuple[Caller, Check]:
         """Raises a refusal, or returns the caller, and how to ask once more whether it is allowed."""
@@ -165,10 +168,15 @@ def _fields(text: str) -> list[tuple[str, str]]:
         raise EntityTooLarge(f"a request has at most {FIELDS_MAX} parameters") from None
 
 
-def _own_request_id(received: SignedRequest) -> str | None:
+def _named_by_client(received: SignedRequest) -> str | None:
     """Older SDKs may name the request themselves; the service then uses that id."""
     wanted = given(received.parameters, "RequestId") or ""
-    return wanted if is_request_id(wanted) else None
+    if not is_request_id(wanted):
+        return None
+    request = present_request()
+    if request is not None:
+        request.request_id = wanted
+    return wanted
 
 
 async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, str], request_id: str) -> None:

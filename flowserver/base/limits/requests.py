@@ -89,6 +89,12 @@ class RequestLimits:
         "count: their readers share one body",
         error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
+    audit_records_max: int = limit(
+        1_000_000,
+        unit="records",
+        reason="records of the audit; a record takes some 300 bytes",
+        error="none: the oldest are deleted before their days are over, and the log says so",
+    )
     describe_wait_seconds_max: int = limit(
         60, unit="seconds", reason="WaitTimeSeconds of DescribeExecution, as documented", error="400 InvalidArgument"
     )

@@ -37,6 +37,7 @@ REVISIONS: Final = (
     "0024",
     "0025",
     "0026",
+    "0027",
 )
 """The revision of every migration, oldest first."""
 

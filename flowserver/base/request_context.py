@@ -1,0 +1,69 @@
+"""The request that the present code serves, as the log and the audit show it.
+
+A request is known by its context, which tasks that it starts inherit; a task that outlives it serves no request.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class RequestContext:
+    """One request. What is not known yet, or of which there is none, is ""."""
+
+    __slots__ = ("api", "has_changed", "is_audited", "is_over", "key_id", "key_label", "remote", "request_id", "route")
+
+    def __init__(self, request_id: str = "", remote: str = "") -> None:
+        self.request_id = request_id
+        self.remote = remote
+        """The address of the peer: of the client, or of the last proxy."""
+        self.api = ""
+        """REST, RPC, FC or MNS."""
+        self.route = ""
+        """What the request calls, without names that the client chose."""
+        self.key_id = ""
+        """The id of the key that the caller has proved to have."""
+        self.key_label = ""
+        self.is_audited = False
+        """Whether an operation of this request is being recorded, of which others may be parts."""
+        self.has_changed = False
+        """Whether it has submitted a change (`concurrency.load_shedding`)."""
+        self.is_over = False
+
+
+_request: ContextVar[RequestContext | None] = ContextVar("request", default=None)
+
+
+def present_request() -> RequestContext | None:
+    """The request that the present code serves, if it serves one."""
+    request = _request.get()
+    return None if request is None or request.is_over else request
+
+
+def set_route(api: str, route: str) -> None:
+    """Note what the present request calls."""
+    request = _request.get()
+    if request is not None:
+        request.api, request.route = api, route
+
+
+@contextmanager
+def one_request(request_id: str = "", remote: str = "") -> Iterator[RequestContext]:
+    """What is done inside serves one request."""
+    request = RequestContext(request_id, remote)
+    outer = _request.set(request)
+    try:
+        yield request
+    finally:
+        request.is_over = True
+        _request.reset(outer)
+
+
+@contextmanager
+def apart_from_request() -> Iterator[None]:
+    """What is written inside is no change that the present request makes, such as a note that it has arrived."""
+    outer = _request.set(None)
+    try:
+        yield
+    finally:
+        _request.reset(outer)

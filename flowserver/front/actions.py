@@ -1,0 +1,40 @@
+"""Actions of RPC requests: the front checks their callers, the engine carries them out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowserver.api.rpc.router import ActionHandler
+from flowserver.base.request_context import one_request, present_request
+from flowserver.front.link import Handler, Link
+from flowserver.operations.callers import Caller
+
+ACT = "act"
+"""What the engine's side calls carrying out an action."""
+
+
+def distant_actions(link: Link) -> ActionHandler:
+    """The front's side: an `ActionHandler` that the engine carries out."""
+
+    async def act(action: str, parameters: Mapping[str, str], request_id: str, caller: Caller) -> list[bytes]:
+        request = present_request()
+        remote = "" if request is None else request.remote
+        who = (caller.role, caller.flows, caller.label, caller.key_id)
+        pieces: list[bytes] = await link.call(ACT, action, parameters, request_id, remote, who)
+        return pieces
+
+    return act
+
+
+def handlers_of_actions(carry_out: ActionHandler) -> Mapping[str, Handler]:
+    """The engine's side."""
+
+    async def act(
+        action: str, parameters: Mapping[str, str], request_id: str, remote: str, who: Sequence[Any]
+    ) -> list[bytes]:
+        caller = Caller(*who)
+        with one_request(request_id, remote) as request:
+            request.api, request.route = "RPC", action
+            request.key_id, request.key_label = caller.key_id, caller.label or ""
+            return await carry_out(action, parameters, request_id, caller)
+
+    return {ACT: act}

@@ -1,0 +1,133 @@
+"""The audit: who did what, on what, when, from where, and how it ended.
+
+An operation that is recorded has its record before it begins, committed, and the record has the result before the
+caller has an answer. So nothing is changed without a record, and after a crash a record without a result says that an
+operation had begun, and that its caller got no answer. What an operation does by others is one record, its own.
+
+Only requests are recorded: the engine's own work is in histories, and commands write their records themselves.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from flowserver.base.errors import FlowServerError, InvalidArgument
+from flowserver.base.request_context import RequestContext, apart_from_request, present_request
+from flowserver.engine.engine import Engine
+from flowserver.operations.audited import AUDITED, LEVELS, AuditLevel
+from flowserver.operations.pages import Page, check_limit
+from flowserver.store.audit import (
+    OK,
+    AuditFilter,
+    AuditRecord,
+    begin_record,
+    finish_record,
+    list_records,
+    record_id_at,
+)
+
+OBJECT_CHARACTERS_MAX: Final = 512
+"""Longer names of objects are cut; no object that exists has one."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AuditLog:
+    """Records operations of requests, those of a level and the ones before it, and lists the records."""
+
+    def __init__(self, engine: Engine, level: AuditLevel) -> None:
+        self._engine = engine
+        levels = LEVELS[: LEVELS.index(level) + 1]
+        self.recording = frozenset(name for name, each in AUDITED.items() if each.level in levels)
+        """The operations that it records."""
+
+    async def recorded(self, operation: str, named: str, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` returns or raises, with a record of it; `named` is the path of the object.
+
+        Raises ResourceThrottled before `work` begins if too much waits to be written.
+        """
+        request = present_request()
+        if request is None or request.is_audited or operation not in self.recording:
+            return await work()
+        request.is_audited = True
+        record = self._record(request, operation, named)
+        committer = self._engine.committer
+        try:
+            with apart_from_request():
+                await committer.write(partial(begin_record, record=record), by_caller=True)
+            finish = partial(finish_record, record_id=record.record_id)
+            try:
+                result = await work()
+            except FlowServerError as error:
+                await committer.write(partial(finish, result=error.code))
+                raise
+            await committer.write(partial(finish, result=OK))
+            return result
+        finally:
+            request.is_audited = False
+
+    def _record(self, request: RequestContext, operation: str, named: str) -> AuditRecord:
+        now = self._engine.clock.now_ms()
+        return AuditRecord(
+            record_id=record_id_at(now),
+            at=now,
+            key_id=request.key_id,
+            label=request.key_label,
+            api=request.api,
+            remote=request.remote,
+            request_id=request.request_id,
+            operation=operation,
+            object=storable(named),
+        )
+
+    async def list(self, wanted: AuditFilter, *, next_token: str | None, limit: int | None) -> Page[AuditRecord]:
+        """Records, the newest first; a page may be short, or even empty, before the last one. Raises InvalidArgument.
+
+        The token is the id of the last record that was read.
+        """
+        size = check_limit(limit, self._engine.limits.page_max)
+        if "\0" in (next_token or ""):
+            raise InvalidArgument("this server did not give this nextToken")
+        read = partial(list_records, wanted=wanted, before=next_token, limit=size)
+        return Page(*await self._engine.slow_reads.ask(read))
+
+
+class _Recording(Protocol):
+    """Operations that are recorded."""
+
+    _audit: AuditLog
+
+
+S = TypeVar("S", bound=_Recording)
+Method = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+
+
+def audited(operation: str, path: str) -> Callable[[Method[S, P, T]], Method[S, P, T]]:
+    """Records a method; `path` is that of its object, with parameters in braces. Parts that are None are left out."""
+    assert operation in AUDITED, operation
+    parts = path.split("/")
+
+    def decorate(method: Method[S, P, T]) -> Method[S, P, T]:
+        signature = inspect.signature(method)
+
+        def named(*args: Any, **kwargs: Any) -> str:
+            values = signature.bind(*args, **kwargs).arguments
+            found = (values.get(part[1:-1]) if part.startswith("{") else part for part in parts)
+            return "/".join(str(part) for part in found if part is not None)
+
+        def record(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+            if operation not in self._audit.recording:
+                return method(self, *args, **kwargs)
+            return self._audit.recorded(operation, named(self, *args, **kwargs), partial(method, self, *args, **kwargs))
+
+        update_wrapper(record, method)
+        return record
+
+    return decorate
+
+
+def storable(text: str) -> str:
+    """A text that both databases store, at most OBJECT_CHARACTERS_MAX characters of it."""
+    return text[:OBJECT_CHARACTERS_MAX].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
