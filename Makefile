@@ -2,7 +2,7 @@
 # Node SDK and of the console, node_modules below tests/) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test covered check testing format docs vendor screenshots lock
+.PHONY: help install run test covered check testing format docs release vendor screenshots lock
 
 # Of all Pythons in PATH an optimised build (flowserver/base/interpreter.py), and of equals the newest. A name may exist
 # without an interpreter behind it (pyenv's shims).
@@ -80,16 +80,23 @@ FOLDER ?= build/screenshots
 screenshots: testing ## Take pictures of every page of the console (FOLDER=build/screenshots)
 	$(CLEAN) $(BIN)/python -m tests.console.seeded.screenshots $(FOLDER)
 
+release: $(TESTING) ## Build the wheel, the source archive, and the SBOM (CycloneDX) of the lock file in dist/
+	$(BIN)/python -m hatchling build
+	$(BIN)/python -m venv $(VENV)/sbom && $(VENV)/sbom/bin/python -m pip install --quiet 'cyclonedx-bom==7.*'
+	$(VENV)/sbom/bin/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --mc-type application \
+		--output-reproducible --of JSON --output-file dist/flowserver.cdx.json
+
 vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
 	$(NODE) tests/console/vendor/build.mjs flowserver/console/vendor
 
+EXTRAS := nats postgres
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
 
 lock: $(TESTING) ## Update the lock files from pyproject.toml and package.json (UPGRADE=--upgrade for newer versions)
 	$(PIP) install uv
-	$(UV_COMPILE) pyproject.toml --group build --output-file requirements.txt
-	$(UV_COMPILE) pyproject.toml --extra test --constraint requirements.txt --output-file requirements-test.txt
+	$(UV_COMPILE) pyproject.toml $(EXTRAS:%=--extra %) --group build --output-file requirements.txt
+	$(UV_COMPILE) pyproject.toml $(EXTRAS:%=--extra %) --extra test --constraint requirements.txt --output-file requirements-test.txt
 	$(UV_COMPILE) --group sdk-v3 --output-file requirements-sdk-v3.txt
 	for folder in tests/console tests/sdk/node; do \
 		(cd $$folder && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved) || exit 1; done

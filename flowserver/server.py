@@ -27,6 +27,7 @@ from flowserver.api.mns.answers import fault_response as mns_fault_response
 from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
+from flowserver.base.default_database import default_database_url
 from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
@@ -250,7 +251,7 @@ def sole_use(database: Database) -> Iterator[None]:
 
 def _require_folder(database: Database, folder: Path) -> None:
     """Only the default database's folder is created: another folder that is missing is misspelt or not mounted."""
-    if folder == Path(parse_url(str(Settings.model_fields["database_url"].default)).database or "").parent:
+    if folder == Path(parse_url(default_database_url()).database or "").parent:
         database.make_folder()
     elif not folder.is_dir():
         raise DatabaseFolderMissing(

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from flowserver.base.default_database import default_database_url
 from flowserver.base.limits import RETENTION_DAYS_MAX
 from flowserver.base.task_tokens import CELL_PATTERN
 from flowserver.base.yaml_files import YamlFile, YamlFileInvalid, read_yaml
@@ -45,7 +46,7 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; other than loopback only with access keys.")
     port: int = Field(8080, ge=0, le=65_535, description="Port to listen on; 0 picks a free one.")
     database_url: str = Field(
-        "sqlite:///data/flowserver.db",
+        default_factory=default_database_url,
         description="Where all data is: sqlite:///FILE or postgresql://USER@HOST/NAME.",
     )
     migrate: bool | None = Field(

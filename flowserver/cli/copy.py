@@ -21,10 +21,11 @@ Target = Annotated[
 
 
 def copy(source_url: Source, target_url: Target) -> None:
-    """Copy all data into an empty database, also from SQLite to PostgreSQL and back.
+    """Copy all data into an empty database.
 
-    Stop all servers of both databases first; the command refuses databases in use. It copies everything in one
-    transaction: an interruption leaves the target empty. Then it reads the copy and compares every row.
+    SQLite to PostgreSQL, PostgreSQL to SQLite, or between two of a kind. Stop all servers of both databases first; the
+    command refuses databases in use. It copies everything in one transaction: an interruption leaves the target empty.
+    Then it reads the copy and compares every row.
 
     The source does not change. Do not run servers on both afterwards: each would run the same executions, and call
     their functions.

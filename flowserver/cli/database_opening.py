@@ -12,12 +12,12 @@ from typing import NamedTuple
 import typer
 from sqlalchemy.exc import DBAPIError
 
+from flowserver.base.default_database import default_database_url
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.server import sole_use
-from flowserver.settings import Settings
 from flowserver.store.schema.foreign_databases import require_own_file
 from flowserver.store.schema.revision import REVISIONS, is_up_to_date, revision_of
 from flowserver.store.sql.database import Database, parse_url
@@ -134,7 +134,7 @@ def place_of(database: Database) -> str:
 
 def migrate_command(database: Database) -> str:
     """The command that migrates this database, for messages: with a URL other than the default, without a password."""
-    default = parse_url(str(Settings.model_fields["database_url"].default))
+    default = parse_url(default_database_url())
     elsewhere = any(variable_of(name) in os.environ for name in ("database_url", "settings"))
     if database.url == default and not elsewhere:
         return "flowserver migrate"

@@ -7,6 +7,7 @@ needs a client like `nats`, and its scheme in `CLIENTS`.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Final, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -14,7 +15,7 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 
 CLIENTS: Final = {"nats": "flowserver.invokers.nats:NatsBroker"}
-"""The client of each kind of broker, by the scheme of its URLs."""
+"""The client of each kind of broker, by its URLs' scheme, which is also the name of its package and of the extra."""
 
 TIMEOUT_SECONDS_DEFAULT: Final = 5.0
 TIMEOUT_SECONDS_MAX: Final = 60.0
@@ -114,6 +115,8 @@ def _read_outlet(queue: str, url: str) -> Outlet:
         parts = _URL.fullmatch(url)
         if parts is None or parts["scheme"] not in CLIENTS:
             raise ValueError(f"the URL is not of the form {FORM}")
+        if find_spec(parts["scheme"]) is None:
+            raise ValueError(f"it needs a package: pip install 'flowserver[{parts['scheme']}]'")
         options = _read_options(parts["query"] or "")
         return Outlet(
             access=_read_access(parts["scheme"], parts["hosts"]),

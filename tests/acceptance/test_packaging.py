@@ -65,7 +65,7 @@ def bare_environment() -> dict[str, str]:
 @contextmanager
 def serving(command: list[str], folder: Path) -> Iterator[str]:
     """Run a command that serves, and yield its URL; at the end it must shut down cleanly."""
-    environment = bare_environment() | {"FLOWSERVER_PORT": "0"}
+    environment = bare_environment() | {"FLOWSERVER_PORT": "0", "XDG_DATA_HOME": str(folder / "home")}
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -109,9 +109,9 @@ def test_make_run_serves_from_a_bare_checkout(bare_checkout: Path) -> None:
     assert (bare_checkout / "data" / "flowserver.db").exists()
 
 
-def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path) -> None:
-    """In a new environment that sees the packages of `make install` from the lock file, and no
-    sources of the project.
+def test_the_wheel_alone_serves(bare_checkout: Path, tmp_path: Path) -> None:
+    """In a new environment that sees the packages of `make install` from the lock file, and no sources of the project.
+    The data is in the user's folder.
     """
     run = {"check": True, "cwd": bare_checkout, "env": bare_environment()}
     subprocess.run(["make", "install"], **run)
@@ -128,10 +128,11 @@ def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     flowserver = str(tmp_path / "clean" / "bin" / "flowserver")
-    subprocess.run([flowserver, "migrate"], check=True, cwd=elsewhere, env=bare_environment())
     with serving([flowserver, "serve"], elsewhere) as url:
         assert runs_a_flow(url)
         assert shows_the_console(url)
+    assert [each.name for each in elsewhere.iterdir()] == ["home"]
+    assert (elsewhere / "home" / "flowserver" / "flowserver.db").stat().st_mode & 0o777 == 0o600
     where = [str(tmp_path / "clean" / "bin" / "python"), "-c", "import flowserver; print(flowserver.__file__)"]
     printed = subprocess.run(where, check=True, cwd=elsewhere, env=bare_environment(), capture_output=True, text=True)
     assert Path(printed.stdout.strip()).is_relative_to(own)

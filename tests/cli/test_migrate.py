@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -77,6 +78,20 @@ def test_an_older_sqlite_database_is_shown_backed_up_and_migrated(run, tmp_path)
     assert run("migrate", "--plan", *place).stdout == f"{file} is up to date\n"
     before = run("migrate", "--plan", "--database-url", f"sqlite:///{newest}-2")
     assert f"lacks {len(REVISIONS) - 25} migrations" in before.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("psycopg", ["migrate", "--database-url", "postgresql://flows@127.0.0.1/flows"], "postgres"),
+        ("nats", ["serve", "--queues", "a=nats://127.0.0.1:1"], "nats"),
+    ],
+)
+def test_what_an_extra_brings_is_refused_without_it(run, monkeypatch, package, arguments, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert f"pip install 'flowserver[{extra}]'" in one_line(result)
 
 
 def test_a_plan_creates_nothing(run, new_url):

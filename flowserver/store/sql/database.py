@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class DatabaseUrlInvalid(ValueError):
-    """The database URL is neither sqlite:///… nor postgresql://…."""
+    """The database URL is neither sqlite:///… nor postgresql://…, or its driver is not installed."""
 
 
 def parse_url(text: str) -> URL:
@@ -74,7 +74,10 @@ def parse_url(text: str) -> URL:
 
 
 class Database:
-    """The engines of one database. On SQLite one thread at a time uses `write()`; any thread may use `read()`."""
+    """The engines of one database. On SQLite one thread at a time uses `write()`; any thread may use `read()`.
+
+    Making it raises DatabaseUrlInvalid.
+    """
 
     def __init__(self, url_text: str) -> None:
         self.url = parse_url(url_text)
@@ -246,15 +249,20 @@ class Database:
         defaults: dict[str, int | str] = {"connect_timeout": CONNECT_SECONDS, **KEEPALIVE}
         options = {name: value for name, value in defaults.items() if name not in self.url.query}
         options["application_name"] = self.session_name
-        return create_engine(
-            self.url,
-            hide_parameters=True,
-            isolation_level="READ COMMITTED",
-            pool_size=connections,
-            max_overflow=0,
-            pool_pre_ping=True,
-            connect_args=options,
-        )
+        try:
+            return create_engine(
+                self.url,
+                hide_parameters=True,
+                isolation_level="READ COMMITTED",
+                pool_size=connections,
+                max_overflow=0,
+                pool_pre_ping=True,
+                connect_args=options,
+            )
+        except ModuleNotFoundError as error:
+            raise DatabaseUrlInvalid(
+                f"PostgreSQL needs the package {error.name}: pip install 'flowserver[postgres]'"
+            ) from None
 
 
 def _prepare_writer(connection: Any, _record: object) -> None:
