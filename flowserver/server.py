@@ -30,6 +30,7 @@ from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.default_database import default_database_url
 from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
+from flowserver.base.signed_messages import read_signer
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import run_aside
@@ -40,6 +41,7 @@ from flowserver.invokers.brokers import Outlet, read_outlets
 from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.forbidden_addresses import AddressRules
 from flowserver.invokers.network_lists import read_network_list
+from flowserver.invokers.outgoing import Outgoing
 from flowserver.machine.retention_rules import Rules
 from flowserver.operations.audit_retention import AuditRetention
 from flowserver.operations.operations import Operations, Place
@@ -74,8 +76,8 @@ class DatabaseFolderMissing(Exception):
 def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
-    Raises OutletInvalid and NetworkListInvalid. Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when
-    the database is not to be used so.
+    Raises OutletInvalid, NetworkListInvalid and SigningSecretsInvalid. Starting it raises DatabaseInUse, SchemaOutdated
+    or SchemaTooNew when the database is not to be used so.
     """
     return Application(settings, clock or SystemClock())
 
@@ -93,7 +95,7 @@ class Application(Starlette):
         self.state.clock = clock
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
-        self.state.addresses = _address_rules(settings)
+        self.state.outgoing = _outgoing(settings)
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
@@ -206,7 +208,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             tokens=_task_tokens(database, settings.cell),
             node_id=new_node_id(),
             options=_engine_options(settings, app.state.outlets),
-            invoker=app.state.invoker or DeferredInvoker(app.state.limits, app.state.addresses),
+            invoker=app.state.invoker or DeferredInvoker(app.state.limits, app.state.outgoing),
         )
         engine.on_crash = app.state.on_loss
         app.state.engine = engine
@@ -216,7 +218,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             is_wide=app.state.is_wide,
             lenient=settings.lenient,
             place=place,
-            addresses=app.state.addresses,
+            addresses=app.state.outgoing.addresses,
             audit_level=settings.audit,
         )
         stack.callback(app.state.operations.close)
@@ -260,10 +262,12 @@ def _require_folder(database: Database, folder: Path) -> None:
         )
 
 
-def _address_rules(settings: Settings) -> AddressRules:
+def _outgoing(settings: Settings) -> Outgoing:
     names = ("function_networks_allowed", "function_networks_denied")
     allowed, denied = (read_network_list(name, getattr(settings, name)) for name in names)
-    return AddressRules(private=settings.private_functions, allowed=allowed, denied=denied)
+    addresses = AddressRules(private=settings.private_functions, allowed=allowed, denied=denied)
+    file = settings.signing_secrets_file
+    return Outgoing(addresses, None if file in (None, Path()) else read_signer(file))
 
 
 def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> EngineOptions:

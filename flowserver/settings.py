@@ -87,6 +87,11 @@ class Settings(BaseSettings):
         description="Networks and hosts that are not called, unless a narrower network is allowed; with 0.0.0.0/0 and "
         "::/0, only what is allowed is called.",
     )
+    signing_secrets_file: Path | None = Field(
+        None,
+        description="File of the secrets that sign calls of functions and hooks, and pushes of topics over HTTP, as "
+        "Standard Webhooks says: whsec_..., one a line. Without it nothing is signed.",
+    )
     region: str = Field(
         "local",
         pattern=r"^[A-Za-z0-9_-]{1,64}$",

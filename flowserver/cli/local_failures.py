@@ -5,6 +5,7 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.api.keyless_access import UnsafeBind
+from flowserver.base.signed_messages import SigningSecretsInvalid
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.hosting.errors import (
@@ -38,6 +39,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     OutletInvalid: ExitCode.USAGE,
     SchemaOutdated: ExitCode.CONFLICT,
     SchemaTooNew: ExitCode.CONFLICT,
+    SigningSecretsInvalid: ExitCode.USAGE,
     UnsafeBind: ExitCode.UNREACHABLE,
 }
 """Errors whose message is for the person who typed the command."""

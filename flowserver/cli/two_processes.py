@@ -141,7 +141,7 @@ async def _run_front(app: Application, listeners: list[socket.socket], end: sock
         settings.allowed_hosts,
         is_wide=state.is_wide,
         has_console=settings.console,
-        addresses=state.addresses,
+        outgoing=state.outgoing,
     )
     listening = _Listening(front, listeners, state.limits)
 

@@ -18,7 +18,7 @@ from flowserver.front.keys import DistantKeys
 from flowserver.front.link import Handler, Link
 from flowserver.front.relaying import Relay
 from flowserver.invokers.deferred_http import DeferredInvoker
-from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
+from flowserver.invokers.outgoing import PLAIN, Outgoing
 from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
 
@@ -34,7 +34,7 @@ class Front:
         *,
         is_wide: bool = False,
         has_console: bool = True,
-        addresses: AddressRules = ORDINARY,
+        outgoing: Outgoing = PLAIN,
     ) -> None:
         self.is_leaving = False
         """Whether connections are to be closed with their next answer."""
@@ -46,7 +46,7 @@ class Front:
         self._is_wide = is_wide
         self._large_answers = LargeAnswers(limits.large_answers_max)
         self._relay = Relay()
-        self._calling = Calling(DeferredInvoker(limits, addresses))
+        self._calling = Calling(DeferredInvoker(limits, outgoing))
         self._rpc: RequestFrame | None = None
         self._files = Console(is_on=has_console)
         self._console = self._framed(self._files, LargeAnswers(math.inf), console_fault_response)

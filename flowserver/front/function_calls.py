@@ -44,7 +44,7 @@ class DistantInvoker:
 
     async def send(self, request: WebRequest) -> Reply | Failed:
         """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
-        parts = (request.method, request.url, request.seconds, request.headers, request.body)
+        parts = (request.method, request.url, request.seconds, request.headers, request.body, request.message_id)
         try:
             return await self._ask("send", *parts)
         except UnicodeEncodeError:
@@ -89,8 +89,8 @@ class Calling:
     async def _exchange(self, invocation: dict[str, Any], endpoint: bytes) -> list[Any]:
         return _write_reply(await self._invoker.exchange(Invocation(**invocation), self._read(endpoint)))
 
-    async def _send(self, method: str, url: str, seconds: float, headers: dict[str, str], body: bytes) -> list[Any]:
-        return _write_reply(await self._invoker.send(WebRequest(method, url, seconds, headers, body)))
+    async def _send(self, *parts: Any) -> list[Any]:
+        return _write_reply(await self._invoker.send(WebRequest(*parts)))
 
     def _read(self, written: bytes) -> Endpoint:
         """The same object for the same bytes, so that its route is found in the cache."""

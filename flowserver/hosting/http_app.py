@@ -24,6 +24,7 @@ from flowserver.api.keyless_access import check_change_by_get, check_open_reques
 from flowserver.api.middleware import RequestFrame, is_request_id
 from flowserver.base.errors import AccessDenied
 from flowserver.base.limits import Limits
+from flowserver.base.signed_messages import SignatureWrong, Signer
 from flowserver.concurrency.waiting import ends_first
 from flowserver.hosting.context import make_context
 from flowserver.hosting.functions import HostedFunctions
@@ -53,6 +54,16 @@ class Admission:
     """Host names that local programs may use for this one."""
     secret: str | None = None
     """What callers must send as their bearer token, if there is such a secret."""
+    signer: Signer | None = None
+    """Has the secrets with which calls must be signed, if they must be."""
+
+    async def check_signature(self, request: Request) -> None:
+        """Read the request's body, and raise AccessDenied unless it is signed as it must be."""
+        if self.signer is not None:
+            try:
+                self.signer.check(request.headers, await request.body())
+            except SignatureWrong as error:
+                raise AccessDenied(str(error)) from None
 
     def check(self, request: Request) -> None:
         """Raises AccessDenied."""
@@ -111,6 +122,7 @@ def _answering(
         request_id = str(request.state.request_id)
         try:
             admission.check(request)
+            await admission.check_signature(request)
         except AccessDenied as error:
             return _error(403, "AccessDenied", error.message, request_id)
         instance = instances.get(f"{service}/{name}")

@@ -19,6 +19,7 @@ from flowserver.api.bounded_server import BoundedServer, raise_file_limit
 from flowserver.api.connections import BoundedProtocol
 from flowserver.api.keyless_access import resolve
 from flowserver.base.limits import Limits
+from flowserver.base.signed_messages import Signer, SigningSecretsInvalid, read_signer
 from flowserver.base.urls import base_url, host_of
 from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunctions, load_functions
@@ -49,6 +50,7 @@ class Choices:
     token: str | None = None
     secret: str | None = None
     ca_file: str | None = None
+    signing_secrets_file: Path | None = None
 
 
 def server_in(file: Path) -> str | None:
@@ -109,21 +111,30 @@ async def serve(hosted: HostedFunctions, listener: socket.socket, choices: Choic
 def admit(host: str, choices: Choices) -> Admission:
     """The rule for calls to answer on this address; raises HostingMistake if no rule would keep other callers out."""
     address = ip_address(host)
-    if not address.is_loopback and choices.secret is None:
+    signer = None if choices.signing_secrets_file is None else _signer_in(choices.signing_secrets_file)
+    if not address.is_loopback and choices.secret is None and signer is None:
         raise HostingMistake(
             f"refusing to listen on {host} without a secret: anybody who can reach it could run the functions. "
-            "Listen on 127.0.0.1, or set FUNCTIONS_SECRET (or --secret), which is registered with the functions"
+            "Listen on 127.0.0.1, or set FUNCTIONS_SECRET (or --secret), which is registered with the functions, "
+            "or let the server sign its calls (--signing-secrets)"
         )
     if address.is_unspecified and choices.server is not None and choices.advertise is None:
         raise HostingMistake(
             f"{host} is every address: say where the server reaches this program, with --advertise http://HOST:PORT"
         )
     if choices.advertise is None:
-        return Admission(address.is_loopback, (), choices.secret)
+        return Admission(address.is_loopback, (), choices.secret, signer)
     name = host_of(choices.advertise)
     if name is None:
         raise HostingMistake(f"--advertise must be a URL such as http://HOST:PORT, not {choices.advertise!r}")
-    return Admission(address.is_loopback, (name,), choices.secret)
+    return Admission(address.is_loopback, (name,), choices.secret, signer)
+
+
+def _signer_in(file: Path) -> Signer:
+    try:
+        return read_signer(file)
+    except SigningSecretsInvalid as error:
+        raise HostingMistake(str(error)) from None
 
 
 async def _announce(hosted: HostedFunctions, hosted_at: str, choices: Choices) -> None:

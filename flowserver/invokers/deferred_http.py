@@ -7,7 +7,7 @@ from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.concurrency.threads import run_aside
 from flowserver.invokers.calls import Endpoint, Failed, Invocation, Invoker, Replied, Reply
-from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
+from flowserver.invokers.outgoing import PLAIN, Outgoing
 from flowserver.invokers.web_requests import WebRequest
 
 HTTP: Final = "flowserver.invokers.http:HttpInvoker"
@@ -16,9 +16,9 @@ HTTP: Final = "flowserver.invokers.http:HttpInvoker"
 class DeferredInvoker:
     """An `HttpInvoker` from its first call on."""
 
-    def __init__(self, limits: Limits, addresses: AddressRules = ORDINARY) -> None:
+    def __init__(self, limits: Limits, outgoing: Outgoing = PLAIN) -> None:
         self._limits = limits
-        self._addresses = addresses
+        self._outgoing = outgoing
         self._invoker: Invoker | None = None
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -44,5 +44,5 @@ class DeferredInvoker:
     async def _load(self) -> Invoker:
         await run_aside(partial(load, HTTP))
         if self._invoker is None:  # another call may have loaded it meanwhile
-            self._invoker = load(HTTP)(self._limits, addresses=self._addresses)
+            self._invoker = load(HTTP)(self._limits, outgoing=self._outgoing)
         return self._invoker

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
+from flowserver.base.signed_messages import ID, SIGNATURE, TIMESTAMP
 from flowserver.invokers.forbidden_addresses import NEVER_CALLED, is_always_refused
 from flowserver.invokers.network_lists import literal_address
 
@@ -62,6 +63,10 @@ CALL_HEADERS = frozenset(
 """They describe the single call; the server sets them itself."""
 
 
+SIGNATURE_HEADERS = frozenset(name.lower() for name in (ID, TIMESTAMP, SIGNATURE))
+"""They sign the single call; the server sets them if it has secrets for that."""
+
+
 def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -> None:
     """Raise InvalidArgument unless a function can be registered with these; says which part is wrong and why."""
     check_url(url)
@@ -105,7 +110,7 @@ def check_url(text: str, name: str = "url") -> None:
 def _check_header(name: str, value: str) -> None:
     if not _HEADER_NAME.match(name):
         raise InvalidArgument(f"header name {name!r} is not valid.")
-    if name.lower() in CONNECTION_HEADERS | CALL_HEADERS:
+    if name.lower() in CONNECTION_HEADERS | CALL_HEADERS | SIGNATURE_HEADERS:
         raise InvalidArgument(f"header {name} is set by the server and cannot be registered.")
     if not _HEADER_VALUE.match(value):  # the value is not repeated: it may be a secret
         raise InvalidArgument(f"the value of header {name} must be printable ASCII, without line breaks.")

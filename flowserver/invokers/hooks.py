@@ -64,7 +64,7 @@ class Hooks:
         """What was wrong, if anything."""
         headers = {**endpoint.headers, "X-Fc-Request-Id": request_id, "X-Fc-Control-Path": path}
         headers["X-Fc-Function-Name"] = endpoint.registered_as[1]
-        request = WebRequest(method, url, endpoint.hook_seconds, headers)
+        request = WebRequest(method, url, endpoint.hook_seconds, headers, message_id=request_id)
         reply = await self._invoker.send(request)
         while isinstance(reply, Failed) and reply.is_own:  # which took all of its time
             reply = await self._invoker.send(request)

@@ -14,8 +14,8 @@ from flowserver.invokers.calls import Endpoint, Failed, Invocation, Replied, Rep
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, ConnectionPool, Route, Routes
 from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
+from flowserver.invokers.outgoing import PLAIN, Outgoing
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyTooLarge, TooManyInterimReplies
 from flowserver.invokers.request_bytes import request_id, write_request, write_web_request
@@ -60,7 +60,7 @@ class TimeLeft:
 class HttpInvoker:
     """Posts events to functions over pooled keep-alive connections; make it inside a running event loop.
 
-    Redirects are not followed, proxy settings of the environment and cookies are ignored, and the `addresses` decide
+    Redirects are not followed, proxy settings of the environment and cookies are ignored, and `outgoing` says
     what is not called. A call is sent once, with one exception: a server may close an idle pooled
     connection at the moment the next request is written to it. If a reused connection ends without a byte of reply
     within `stale_seconds`, the request is sent once more, on a new connection and with the same idempotency key. A
@@ -74,14 +74,15 @@ class HttpInvoker:
         stale_seconds: float = STALE_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
         rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        addresses: AddressRules = ORDINARY,
+        outgoing: Outgoing = PLAIN,
     ) -> None:
         self._limits = limits
         self._stale_seconds = stale_seconds
         self._rest = rest
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
-        self._pool = ConnectionPool(self._resolver, limits, idle_seconds, addresses)
+        self._pool = ConnectionPool(self._resolver, limits, idle_seconds, outgoing.addresses)
+        self._signer = outgoing.signer
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -97,7 +98,7 @@ class HttpInvoker:
             now = self._loop.time()
             time = TimeLeft(now, call_seconds(invocation, endpoint), now + invocation.timeout_ms / 1000)
             route = self._routes.find(endpoint)
-            request = write_request(route.head, invocation)
+            request = write_request(route.head, invocation, self._signer)
             return await self._exchange(route, request, time, self._limits.function_response_bytes_max)
         except OutOfSockets:  # until the step's time was up
             return failed(ErrorName.TASK_TIMEOUT, f"{invocation.title} {OUT_OF_SOCKETS}.", self._limits)
@@ -118,7 +119,7 @@ class HttpInvoker:
         time = TimeLeft(self._loop.time(), request.seconds, self._loop.time() + request.seconds)
         try:
             route = self._routes.find(_endpoint(request.url))
-            return await self._exchange(route, write_web_request(request), time, REPLY_BYTES_MAX)
+            return await self._exchange(route, write_web_request(request, self._signer), time, REPLY_BYTES_MAX)
         except OutOfSockets:
             return Failed(ErrorName.SERVER_ERROR, f"{request.title} {OUT_OF_SOCKETS}.", is_own=True)
         except ReplyTooLarge:

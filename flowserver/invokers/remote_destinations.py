@@ -64,7 +64,8 @@ class Senders:
 
     async def _post(self, notification: Notification, address: WebAddress) -> str | None:
         content = notification.content.encode()
-        request = WebRequest("POST", address.url, WEB_SECONDS, notification.headers, content)
+        named = notification.arrived_id
+        request = WebRequest("POST", address.url, WEB_SECONDS, notification.headers, content, message_id=named)
         reply = await self._sender.send(request)
         if isinstance(reply, Failed):
             if reply.is_own:

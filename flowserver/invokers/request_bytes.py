@@ -12,6 +12,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from flowserver.base.request_ids import call_request_id
+from flowserver.base.signed_messages import Signer
 from flowserver.invokers.calls import Invocation
 from flowserver.invokers.web_requests import WebRequest
 
@@ -36,8 +37,8 @@ def lasting_head(url: URL, headers: Mapping[str, str], method: str = "POST") -> 
     return f"{method} {url.raw_path_qs} HTTP/1.1\r\n{fields}"
 
 
-def write_request(head: str, invocation: Invocation) -> bytes:
-    """The whole request for one call, after the `lasting_head` of its endpoint.
+def write_request(head: str, invocation: Invocation, signer: Signer | None = None) -> bytes:
+    """The whole request for one call, after the `lasting_head` of its endpoint. Its signature is for this moment.
 
     `check_endpoint` keeps the endpoint's headers apart from the ones made here. Raises ValueError for an invocation
     that cannot be sent: a name with a line break, text that is not valid Unicode.
@@ -56,15 +57,21 @@ def write_request(head: str, invocation: Invocation) -> bytes:
         f"X-Flowserver-Attempt: {call.attempt}\r\n"
         f"X-Fc-Request-Id: {request_id(call)}\r\n"
         "X-Fc-Invocation-Type: Sync\r\n"  # also if asynchronous: accepting the call is not doing it
-        f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
+        f"X-Fc-Function-Name: {call.function}{optional}\r\n"
     )
-    return f"{head}{fields}".encode() + body
+    signed = "" if signer is None else _signature(signer, call.idempotency_key, body)
+    return f"{head}{fields}{signed}\r\n".encode() + body
 
 
-def write_web_request(request: WebRequest) -> bytes:
+def write_web_request(request: WebRequest, signer: Signer | None = None) -> bytes:
     """A whole request that calls no function. Raises ValueError for headers that would not be single lines."""
     head = lasting_head(URL(request.url), request.headers, request.method)
-    return f"{head}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
+    signed = "" if signer is None or not request.message_id else _signature(signer, request.message_id, request.body)
+    return f"{head}{signed}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
+
+
+def _signature(signer: Signer, message_id: str, body: bytes) -> str:
+    return "".join([f"{name}: {value}\r\n" for name, value in signer.headers_of(message_id, body).items()])
 
 
 def _optional_lines(call: Invocation) -> str:

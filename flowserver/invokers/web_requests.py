@@ -19,6 +19,8 @@ class WebRequest:
     """The time limit of the request, connecting and the reply included."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes = field(default=b"", repr=False)
+    message_id: str = ""
+    """The same for a repetition; a server that signs its requests signs those that have one."""
 
     @property
     def title(self) -> str:

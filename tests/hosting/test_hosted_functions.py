@@ -5,10 +5,15 @@ import logging
 from dataclasses import replace
 from uuid import UUID
 
+import httpx
 import pytest
 from yarl import URL
 
 from flowserver.base.limits import Limits
+from flowserver.base.signed_messages import signer_of
+from flowserver.hosting.errors import HostingMistake
+from flowserver.hosting.http_app import Admission, build_app
+from flowserver.hosting.serving import Choices, admit
 from flowserver.invokers.calls import Failed, Invocation, Replied
 from flowserver.invokers.replies import classify_reply
 from flowserver.invokers.request_bytes import lasting_head, write_request
@@ -42,6 +47,36 @@ def call(host, client_of):
         return await client_of(hosted).post("/s/f", content=b"{}")
 
     return host_and_call
+
+
+async def test_only_signed_calls_where_they_must_be(host):
+    """Hooks, too; the signature is over the body, or over nothing."""
+    signer, other = (signer_of(f"whsec_{letter * 32}") for letter in "AB")
+    hosted = host(
+        {"index.py": f"{ECHO}def stop(context): pass\n"},
+        {"s/f": {"handler": "index.py:handler", "preStop": "index.py:stop"}},
+    )
+    transport = httpx.ASGITransport(build_app(hosted, Admission(signer=signer)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://hosting") as client:
+        good = signer.headers_of("call-1", b'{"a": 1}')
+        assert (await client.post("/s/f", content=b'{"a": 1}', headers=good)).content == b'{"a": 1}'
+        stale = signer.headers_of("call-1", b'{"a": 1}', 1_700_000_000)
+        for headers in ({}, other.headers_of("call-1", b'{"a": 1}'), good | {"Webhook-Id": "call-2"}, stale):
+            refused = await client.post("/s/f", content=b'{"a": 1}', headers=headers)
+            assert (refused.status_code, refused.json()["ErrorCode"]) == (403, "AccessDenied")
+        assert (await client.post("/s/f", content=b'{"a": 2}', headers=good)).status_code == 403
+        assert (await client.get("/s/f/pre-stop")).status_code == 403
+        assert (await client.get("/s/f/pre-stop", headers=signer.headers_of("stop-1", b""))).status_code == 200
+
+
+def test_signing_secrets_do_for_an_address_beyond_loopback(tmp_path):
+    (tmp_path / "signing").write_text(f"whsec_{'A' * 32}")
+    admitted = admit("192.0.2.1", Choices(signing_secrets_file=tmp_path / "signing"))
+    assert (admitted.secret, admitted.signer) == (None, signer_of(f"whsec_{'A' * 32}"))
+    with pytest.raises(HostingMistake, match="without a secret"):
+        admit("192.0.2.1", Choices())
+    with pytest.raises(HostingMistake, match="No such file"):
+        admit("127.0.0.1", Choices(signing_secrets_file=tmp_path / "none"))
 
 
 async def test_start_job(tutorials):

@@ -61,7 +61,7 @@ def test_refused_header_names(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["Host", "content-length", "Transfer-Encoding", "TE", "Idempotency-Key", "X-Fc-Request-Id"]
+    "name", ["Host", "content-length", "Transfer-Encoding", "TE", "Idempotency-Key", "X-Fc-Request-Id", "Webhook-Id"]
 )
 def test_headers_of_the_server(name):
     with pytest.raises(InvalidArgument, match="set by the server"):

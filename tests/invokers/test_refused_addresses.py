@@ -8,6 +8,7 @@ from flowserver.invokers.endpoint_rules import check_url
 from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules, Guard
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.network_lists import NetworkListInvalid, read_network_list
+from flowserver.invokers.outgoing import Outgoing
 from flowserver.invokers.web_requests import WebRequest
 from tests.invokers.wire_server import FixedResolver, reply_with
 
@@ -174,7 +175,7 @@ async def test_allowed_address_of_a_name_is_used(limits, invocation, server):
     ],
 )
 async def test_without_private_functions_no_spelling_reaches_this_machine(limits, invocation, server, host):
-    invoker = HttpInvoker(limits, addresses=AddressRules(private=False))
+    invoker = HttpInvoker(limits, outgoing=Outgoing(AddressRules(private=False)))
     result = await invoker.invoke(invocation(), Endpoint(f"http://{host}:{server.port}/", {}, 5))
     sent = await invoker.send(WebRequest("POST", f"http://{host}:{server.port}/", 5))
     await invoker.close()
@@ -189,7 +190,7 @@ async def test_without_private_functions_no_spelling_reaches_this_machine(limits
 async def test_a_name_that_resolves_to_something_else_the_next_time(limits, invocation, server):
     """The server at the private address is there: only the check at the socket keeps it from being called."""
     names = FixedResolver(["127.0.0.1"], ["::ffff:127.0.0.1"], ["127.0.0.1"])
-    invoker = HttpInvoker(limits, names, addresses=rules(allowed="pay.example", private=False))
+    invoker = HttpInvoker(limits, names, outgoing=Outgoing(rules(allowed="pay.example", private=False)))
     trusted = await invoker.invoke(invocation(), Endpoint(f"http://PAY.example.:{server.port}/", {}, 5))
     rebinding = Endpoint(f"http://rebinding.example:{server.port}/", {}, 5)
     refused = [await invoker.invoke(invocation(), rebinding) for _ in range(2)]
@@ -202,7 +203,7 @@ async def test_a_name_that_resolves_to_something_else_the_next_time(limits, invo
 async def test_redirects_are_not_followed(limits, invocation, server):
     """The status is the answer, wherever it points."""
     server.answer = reply_with(b"", 307, f"location: http://127.0.0.1:{server.port}/elsewhere")
-    invoker = HttpInvoker(limits, addresses=rules(allowed="127.0.0.0/8", private=False))
+    invoker = HttpInvoker(limits, outgoing=Outgoing(rules(allowed="127.0.0.0/8", private=False)))
     result = await invoker.invoke(invocation(), Endpoint(server.url, {}, 5))
     await invoker.close()
     assert (result.error, len(server.requests)) == ("FC.InvalidArgument", 1)

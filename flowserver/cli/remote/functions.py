@@ -23,6 +23,8 @@ _HOSTING: Final = [f"flowserver.hosting.serving:{name}" for name in ("run", "Cho
 
 SECRET_VARIABLE: Final = "FUNCTIONS_SECRET"  # noqa: S105 - a name, no secret
 
+SIGNING_VARIABLE: Final = "FUNCTIONS_SIGNING_SECRETS"
+
 functions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[
@@ -72,6 +74,17 @@ Secret = Annotated[
     str | None,
     typer.Option(
         "--secret", metavar="@FILE", help="File of the bearer token that callers must send. [env: FUNCTIONS_SECRET]"
+    ),
+]
+
+
+SigningSecrets = Annotated[
+    Path | None,
+    typer.Option(
+        "--signing-secrets",
+        metavar="FILE",
+        help="Refuse calls that are not signed with a secret of this file: the server's setting signing_secrets_file. "
+        "[env: FUNCTIONS_SIGNING_SECRETS]",
     ),
 ]
 
@@ -184,6 +197,7 @@ def serve_functions(
     listen: Listen = None,
     advertise: Advertise = None,
     secret: Secret = None,
+    signing_secrets: SigningSecrets = None,
     no_register: NoRegister = False,
 ) -> None:
     """Host Python functions and register them.
@@ -208,11 +222,13 @@ def serve_functions(
       flowserver functions serve functions.yaml
     """
     run, choices, server_in = map(load, _HOSTING)
+    variable = os.environ.get(SIGNING_VARIABLE)
+    signed_with = signing_secrets or (Path(variable) if variable else None)
     if no_register:
-        run(file, choices(None, listen, advertise, None, _secret(secret)))
+        run(file, choices(None, listen, advertise, None, _secret(secret), signing_secrets_file=signed_with))
         return
     chosen = session.at(server_in(file))
-    run(file, choices(chosen.url, listen, advertise, chosen.token, _secret(secret), chosen.ca_file))
+    run(file, choices(chosen.url, listen, advertise, chosen.token, _secret(secret), chosen.ca_file, signed_with))
 
 
 def _secret(given: str | None) -> str | None:
