@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from flowserver.api.asgi_receive import disconnected, read_body
+from flowserver.api.content_digest import is_digest_of
 from flowserver.api.rpc.signature import check_body
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
@@ -71,8 +72,13 @@ class FcRequest:
         return int(text)
 
     async def body(self) -> bytes:
-        """The whole body; raises ClientDisconnect, and SignatureNotMatch if it is not the signed body."""
+        """The whole body; raises ClientDisconnect, InvalidArgument if it does not match its Content-MD5, and
+        SignatureNotMatch if it is not the signed body.
+        """
         body = await read_body(self.receive)
+        digest = self.headers.get("content-md5")
+        if digest and not is_digest_of(digest, body):
+            raise InvalidArgument("the header Content-MD5 does not match the body")
         if self.is_body_signed:
             check_body(body, self.headers)
         return body

@@ -1,5 +1,6 @@
 """A server with access keys: authentication for Function Compute's API."""
 
+import base64
 from collections.abc import AsyncIterator
 
 import httpx
@@ -35,6 +36,24 @@ async def test_signed_requests_and_bearer_tokens_are_accepted(
     signed = signed_headers("POST", INVOKE, clock.now_ms(), {"x-fc-account-id": "1", "host": "anything"})
     assert (await client.post(INVOKE, headers=signed)).status_code == 200
     assert (await client.post(INVOKE, headers={"Authorization": f"Bearer {TOKEN}"})).status_code == 200
+
+
+async def test_the_body_must_match_its_digest(client: httpx.AsyncClient, pay: WireServer, clock: ManualClock) -> None:
+    """In the forms of Node's SDK, of HTTP and of Go's SDK; the digest is of `hello world`."""
+    text = "5eb63bbbe01eeed093cb22bb8f5acdc3"
+    for digest in (base64.b64encode(text.encode()).decode(), "XrY7u+Ae7tCTyyK7j1rNww==", text, text.upper()):
+        signed = signed_headers("POST", INVOKE, clock.now_ms(), {"content-md5": digest})
+        assert (await client.post(INVOKE, headers=signed, content=b"hello world")).status_code == 200
+        before = len(pay.requests)
+        for kind in ("Sync", "Async"):
+            signed = signed_headers(
+                "POST", INVOKE, clock.now_ms(), {"content-md5": digest, "x-fc-invocation-type": kind}
+            )
+            said = refused(await client.post(INVOKE, headers=signed, content=b"hello World"), 400, "InvalidArgument")
+            assert said == "the header Content-MD5 does not match the body"
+        assert len(pay.requests) == before
+    signed = signed_headers("POST", INVOKE, clock.now_ms(), {"content-md5": "no digest"})
+    refused(await client.post(INVOKE, headers=signed, content=b"hello world"), 400, "InvalidArgument")
 
 
 async def test_the_query_is_not_signed(client: httpx.AsyncClient, pay: WireServer, clock: ManualClock) -> None:
