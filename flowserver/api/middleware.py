@@ -41,6 +41,10 @@ READING_METHODS = ("GET", "HEAD")
 LARGE_BYTES = 262_144
 """An answer of more bytes counts as large."""
 
+TRY_LATER = (429, 503)
+RETRY_AFTER = b"1"
+"""After how many seconds a client may repeat a request with such an answer, which every API says in a header."""
+
 STALLED_SECONDS = 60.0
 """A client that reads nothing of a large answer for this time is cut off: the answer stays in memory meanwhile."""
 
@@ -195,6 +199,8 @@ class _Answer:
             self.begun = True
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one
             headers = [*message.get("headers", []), (b"x-request-id", request_id)]
+            if message["status"] in TRY_LATER and not any(name.lower() == b"retry-after" for name, _ in headers):
+                headers.append((b"retry-after", RETRY_AFTER))
             is_leaving = self._frame.is_leaving()
             if is_leaving or self.keeps_connection:
                 headers = [(name, value) for name, value in headers if name != b"connection"]
