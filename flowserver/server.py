@@ -227,6 +227,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         app.state.rpc = RpcRoute(LocalActions(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):
             yield
+            await access.refusals.close()
 
 
 @contextmanager

@@ -30,7 +30,11 @@ class KeylessGate:
         if refusal is None:
             return None
         try:
-            return refusal if await self._access().is_keyless() else None
+            access = self._access()
+            if not await access.is_keyless():
+                return None
+            access.refusals.note(refusal)
+            return refusal
         except FlowServerError as error:
             return error
         except Exception as error:

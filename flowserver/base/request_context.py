@@ -11,7 +11,10 @@ from contextvars import ContextVar
 class RequestContext:
     """One request. What is not known yet, or of which there is none, is ""."""
 
-    __slots__ = ("api", "has_changed", "is_audited", "is_over", "key_id", "key_label", "remote", "request_id", "route")
+    __slots__ = (
+        *("api", "claimed_key_id", "flow", "has_changed", "has_record", "is_audited", "is_over", "key_id", "key_label"),
+        *("permission", "remote", "request_id", "route"),
+    )
 
     def __init__(self, request_id: str = "", remote: str = "") -> None:
         self.request_id = request_id
@@ -24,6 +27,14 @@ class RequestContext:
         self.key_id = ""
         """The id of the key that the caller has proved to have."""
         self.key_label = ""
+        self.claimed_key_id = ""
+        """The id of the key with which it says it is signed."""
+        self.permission = ""
+        """The permission that its caller lacks, or would need for `flow`."""
+        self.flow = ""
+        """The flow that its caller may not use."""
+        self.has_record = False
+        """Whether the audit has a record of an operation that failed."""
         self.is_audited = False
         """Whether an operation of this request is being recorded, of which others may be parts."""
         self.has_changed = False

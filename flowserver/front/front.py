@@ -59,7 +59,7 @@ class Front:
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
         self._relay.link = link
-        self._access = access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
+        self._access = access = AccessOperations(DistantKeys(link), self._clock, self._limits, is_wide=self._is_wide)
         route = RpcRoute(distant_actions(link), access, self._clock, self._allowed_hosts)
         self._rpc = self._framed(route, self._large_answers)
 

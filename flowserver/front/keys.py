@@ -1,10 +1,13 @@
 """Access keys: the front checks them, the engine looks them up."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from flowserver.front.link import Handler, Link
 from flowserver.operations.key_sources import KeyKind, Keys
 from flowserver.store.access_keys import AccessKey, Admission
+from flowserver.store.audit import AuditRecord
 
 
 class DistantKeys:
@@ -30,12 +33,21 @@ class DistantKeys:
         """Record that a key was used now."""
         await self._link.call("note_key_use", access_key_id)
 
+    async def record_refusals(self, records: Sequence[AuditRecord]) -> None:
+        """Add records of refused callers to the audit, or bring their counts up to date."""
+        await self._link.call("record_refusals", [asdict(record) for record in records])
+
 
 def handlers_of_keys(keys: Keys) -> Mapping[str, Handler]:
     """The engine's side."""
+
+    async def record_refusals(records: Sequence[Mapping[str, Any]]) -> None:
+        await keys.record_refusals([AuditRecord(**record) for record in records])
+
     return {
         "admission": keys.admission,
         "find_key": keys.find,
         "use_nonce": keys.use_nonce,
         "note_key_use": keys.note_use,
+        "record_refusals": record_refusals,
     }

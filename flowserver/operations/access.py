@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from cachetools import TTLCache
 
+from flowserver.base.clock import Clock
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
+from flowserver.base.limits import Limits
 from flowserver.base.request_context import present_request
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.operations.callers import Caller, Need
 from flowserver.operations.key_sources import KeyKind, Keys
 from flowserver.operations.permissions import ADMIN
+from flowserver.operations.refusals import RefusalLog
 from flowserver.store.access_keys import AccessKey, Admission, token_digest
 
 log = logging.getLogger(__name__)
@@ -48,8 +51,10 @@ class AccessOperations:
     loopback (`is_wide`) is never open.
     """
 
-    def __init__(self, keys: Keys, *, is_wide: bool = False) -> None:
+    def __init__(self, keys: Keys, clock: Clock, limits: Limits, *, is_wide: bool = False) -> None:
         self._keys = keys
+        self.refusals = RefusalLog(keys.record_refusals, clock, limits.audit_refusals_max)
+        """Facades tell it of the errors that they answer with."""
         self._is_closed = is_wide
         self._remembered: TTLCache[tuple[KeyKind, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
         self._noted: TTLCache[str, None] = TTLCache(10_000, NOTED_SECONDS)
@@ -97,6 +102,9 @@ class AccessOperations:
 
     async def secret_of(self, access_key_id: str) -> str:
         """The secret of an enabled key; raises UnknownAccessKey."""
+        request = present_request()
+        if request is not None:
+            request.claimed_key_id = access_key_id
         key = await self._find("id", access_key_id)
         if key is None:
             raise UnknownAccessKey(f"access key {access_key_id} is unknown or disabled, or has expired")

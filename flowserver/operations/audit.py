@@ -10,7 +10,7 @@ Only requests are recorded: the engine's own work is in histories, and commands 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.base.request_context import RequestContext, apart_from_request, present_request
@@ -25,10 +25,8 @@ from flowserver.store.audit import (
     finish_record,
     list_records,
     record_id_at,
+    storable,
 )
-
-OBJECT_CHARACTERS_MAX: Final = 512
-"""Longer names of objects are cut; no object that exists has one."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,6 +59,7 @@ class AuditLog:
             try:
                 result = await work()
             except FlowServerError as error:
+                request.has_record = True
                 await committer.write(partial(finish, result=error.code))
                 raise
             await committer.write(partial(finish, result=OK))
@@ -126,8 +125,3 @@ def audited(operation: str, path: str) -> Callable[[Method[S, P, T]], Method[S, 
         return record
 
     return decorate
-
-
-def storable(text: str) -> str:
-    """A text that both databases store, at most OBJECT_CHARACTERS_MAX characters of it."""
-    return text[:OBJECT_CHARACTERS_MAX].replace("\0", "\ufffd").encode("utf-8", "replace").decode()

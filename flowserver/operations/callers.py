@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from flowserver.base.errors import AccessDenied
+from flowserver.base.request_context import present_request
 from flowserver.operations.permissions import ADMIN, PERMISSIONS, ROLES, roles_with
 
 
@@ -55,6 +56,9 @@ class Caller:
     def require(self, need: Need, flow: str | None = None) -> None:
         """Raises AccessDenied if the caller may not make this call; `flow` is what the need's parameter holds."""
         permission = need.permission
+        request = present_request()
+        if request is not None:
+            request.permission, request.flow = permission or "", flow or ""
         if permission is not None and permission not in ROLES.get(self.role, ()):
             raise AccessDenied(_refusal(self.role, permission))
         if not self.flows or need.flow is Flows.NONE or need.flow is Flows.OWN:

@@ -1,6 +1,6 @@
 """Where the checks of requests find access keys, and remember nonces. `cli/keys.py` makes and disables keys."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol
 
@@ -18,6 +18,7 @@ from flowserver.store.access_keys import (
     read_admission,
     use_nonce,
 )
+from flowserver.store.audit import AuditRecord, count_refusals
 
 KeyKind = Literal["id", "token"]
 """By what a key is looked for: its id, or its token's digest."""
@@ -40,6 +41,10 @@ class Keys(Protocol):
 
     async def note_use(self, access_key_id: str) -> None:
         """Record that a key was used now."""
+        ...
+
+    async def record_refusals(self, records: Sequence[AuditRecord]) -> None:
+        """Add records of refused callers to the audit, or bring their counts up to date."""
         ...
 
 
@@ -76,3 +81,8 @@ class EngineKeys:
         note = partial(note_key_use, access_key_id=access_key_id, now_ms=self._engine.clock.now_ms())
         with apart_from_request():
             await self._engine.committer.write(note, by_caller=True)
+
+    async def record_refusals(self, records: Sequence[AuditRecord]) -> None:
+        """Add records of refused callers to the audit, or bring their counts up to date."""
+        with apart_from_request():
+            await self._engine.committer.write(partial(count_refusals, records=records), by_caller=True)

@@ -107,7 +107,7 @@ class Operations:
             QueueOperations(engine, audit),
             TopicOperations(engine, audit),
             SubscriptionOperations(engine, audit),
-            AccessOperations(EngineKeys(engine), is_wide=is_wide),
+            AccessOperations(EngineKeys(engine), engine.clock, engine.limits, is_wide=is_wide),
             MonitoringOperations(engine, is_wide=is_wide),
             OverviewOperations(engine),
             NodeOperations(engine),

@@ -17,6 +17,10 @@ SCANNED_MAX: Final = 20_000
 """Records that one page of a filtered list reads."""
 
 
+OBJECT_CHARACTERS_MAX: Final = 512
+"""Longer names of objects are cut; no object that exists has one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
     """One operation, or refusals of one kind; instants in ms. What does not apply is ""."""
@@ -53,6 +57,11 @@ class AuditFilter:
 def record_id_at(at_ms: int) -> str:
     """A new id for a record of that instant; ids sort by their instants."""
     return f"{_first_id(at_ms)}-{secrets.token_hex(8)}"
+
+
+def storable(text: str) -> str:
+    """A text that both databases store, at most OBJECT_CHARACTERS_MAX characters of it."""
+    return text[:OBJECT_CHARACTERS_MAX].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def instant_of(record_id: str) -> int:

@@ -9,12 +9,17 @@ from starlette.types import Receive, Scope, Send
 from flowserver.api.large_bodies import send_pieces
 from flowserver.base.errors import FlowServerError, MissingParameter, ResourceThrottled
 from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.operations.refusals import Unsigned
 
 JSON_TYPE = "application/json"
 OPEN_API_PREFIX: Final = "/2021-04-06/"
 """Begins the paths of the version that the OpenAPI clients speak."""
 
-_OTHERWISE = {MissingParameter: ("MissingRequiredHeader", 400), ResourceThrottled: ("ResourceThrottled", 503)}
+_OTHERWISE = {
+    MissingParameter: ("MissingRequiredHeader", 400),
+    Unsigned: ("MissingRequiredHeader", 400),
+    ResourceThrottled: ("ResourceThrottled", 503),
+}
 """Codes and statuses that this API has for errors which the others name differently."""
 
 

@@ -84,6 +84,7 @@ class FcRoute:
         except ClientDisconnect:
             return  # the client has gone
         except FlowServerError as error:
+            self._operations.access.refusals.note(error)
             answer = fault(error)
         except Exception as error:
             answer = fault(as_fault(error, f"request {request.request_id}"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from flowserver.base.clock import parse_http_date
 from flowserver.base.errors import InvalidArgument, MissingParameter, RequestTimeTooSkewed, SignatureNotMatch
+from flowserver.operations.refusals import Unsigned
 
 TIME_WINDOW_MS = 15 * 60 * 1000
 """How far a request's date may be from the server's, either way."""
@@ -46,7 +47,7 @@ def read_claim(headers: Mapping[str, str]) -> Claim:
     """Who a request claims to be from; raises MissingParameter if it is not signed, InvalidArgument for odd forms."""
     authorization = headers.get("authorization")
     if not authorization:
-        raise MissingParameter("required HTTP header Authorization was not specified")
+        raise Unsigned("required HTTP header Authorization was not specified")
     key, colon, signature = authorization.removeprefix(SCHEME).strip().rpartition(":")
     if not authorization.startswith(SCHEME) or not colon:
         raise InvalidArgument("the Authorization header must be 'FC {accessKeyId}:{signature}'")

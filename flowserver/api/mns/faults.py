@@ -11,6 +11,7 @@ from flowserver.base.errors import (
     SignatureNotMatch,
     UnknownAccessKey,
 )
+from flowserver.operations.refusals import Unsigned
 
 
 class MalformedXml(FlowServerError):
@@ -41,7 +42,7 @@ class MissingVisibilityTimeout(FlowServerError):
     status = 400
 
 
-class MissingAuthorizationHeader(FlowServerError):
+class MissingAuthorizationHeader(Unsigned):
     """The request is not signed: the header Authorization is missing."""
 
     code = "MissingAuthorizationHeader"

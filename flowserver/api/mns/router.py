@@ -95,6 +95,7 @@ class MnsRoute:
         except ClientDisconnect:
             return  # the client has gone
         except FlowServerError as error:
+            self._operations.access.refusals.note(error)
             answer = fault_answer(error, headers.get("host", ""), request_id)
         except Exception as error:
             answer = fault_answer(as_fault(error, f"request {request_id}"), headers.get("host", ""), request_id)

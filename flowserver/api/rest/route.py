@@ -17,6 +17,7 @@ from flowserver.api.rest.needs import NEEDS
 from flowserver.api.rest.problems import PathNotFound, problem_response
 from flowserver.api.rest.validation import explained
 from flowserver.base.errors import FlowServerError, InvalidArgument
+from flowserver.operations.access import AccessOperations
 from flowserver.operations.operations import Operations
 
 
@@ -57,7 +58,10 @@ class RestRoute(APIRoute):
                 _require_plain_slashes(request)
                 return await serve(request)
             except Exception as error:
-                return problem_response(request, _error_of(request, error))
+                known = _error_of(request, error)
+                access: AccessOperations = request.app.state.operations.access
+                access.refusals.note(known)
+                return problem_response(request, known)
 
         return serve_or_explain
 

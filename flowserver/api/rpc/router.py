@@ -39,6 +39,7 @@ from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.request_context import present_request, set_route
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.callers import EVERYTHING, Caller, Need
+from flowserver.operations.refusals import Unsigned
 
 READING = ("Describe", "List", "Get")
 """How the names of those actions begin that change nothing."""
@@ -84,6 +85,7 @@ class RpcRoute:
         except ClientDisconnect:
             return  # the client has gone
         except FlowServerError as error:
+            self._access.refusals.note(error)
             await _send_fault(send, error, headers, request_id)
         except Exception as error:
             await _send_fault(send, as_fault(error, f"request {request_id}"), headers, request_id)
@@ -126,7 +128,7 @@ class RpcRoute:
             return await check(), check
         claim = read_claim(received)
         if claim is None:
-            raise MissingParameter("the request is not signed: AccessKeyId and Signature are missing")
+            raise Unsigned("the request is not signed: AccessKeyId and Signature are missing")
         secret = await access.secret_of(claim.access_key_id)
         verify(received, claim, secret, self._clock.now_ms())
         check = partial(access.admit_holder, claim.access_key_id, need, flow)

@@ -89,6 +89,13 @@ class RequestLimits:
         "count: their readers share one body",
         error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
+    audit_refusals_max: int = limit(
+        60,
+        unit="kinds",
+        reason="kinds of refused callers that one node records in an hour, each with a count: a kind is a permission, "
+        "a key, an address and an error",
+        error="none: what goes beyond is one record with a count",
+    )
     audit_records_max: int = limit(
         1_000_000,
         unit="records",

@@ -1,22 +1,27 @@
 """The audit: changes and refusals of every API, in the order of time, for administrators."""
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
+from flowserver.base.errors import AccessDenied
 from flowserver.base.request_context import one_request
-from flowserver.operations.audit import OBJECT_CHARACTERS_MAX, storable
+from flowserver.operations.access import make_access_key
 from flowserver.operations.audited import AUDITED
+from flowserver.operations.refusals import RefusalLog
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
-from flowserver.store.audit import AuditFilter, AuditRecord
+from flowserver.store.access_keys import insert_access_key
+from flowserver.store.audit import OBJECT_CHARACTERS_MAX, AuditFilter, AuditRecord, storable
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT, assert_problem, put_callback_flow, submitted_token
 from tests.invokers.wire_server import WireServer
+from tests.support.clock import ManualClock
 
 YAML = {"Content-Type": "application/yaml"}
 
@@ -146,3 +151,75 @@ async def test_names_that_no_object_has_are_recorded_safely(client: httpx.AsyncC
 
 def test_every_operation_has_a_name_that_filters_can_use() -> None:
     assert all(re.fullmatch(r"[a-z-]+\.[a-z-]+", name) for name in AUDITED)
+
+
+async def refusals_of(client: httpx.AsyncClient, count: int) -> list[dict[str, Any]]:
+    """The records of refusals, once they stand for so many."""
+    while True:
+        found = [each for each in await records_of(client, limit=200) if each["result"] != "ok"]
+        if sum(each["count"] for each in found) >= count:
+            return found
+        await asyncio.sleep(0.01)
+
+
+async def test_refused_callers_are_counted_by_kind(token: str, client: httpx.AsyncClient, app: Application) -> None:
+    """Of every API, and with what they say who they are."""
+    made = make_access_key("shop", 0, role="starter", flows="order")
+    with app.state.engine.database.write() as connection:
+        insert_access_key(connection, made.key)
+    for headers in ({}, {"Authorization": "Bearer fls_x"}, {"Authorization": "Bearer fls_y"}):
+        assert (await client.get("/v1/flows", headers=headers)).status_code == 401
+    starter = {"Authorization": f"Bearer {made.token}"}
+    for path in ("/v1/flows/order", "/v1/flows/other"):
+        assert (await client.delete(path, headers=starter)).status_code == 403
+    assert (await client.post("/v1/flows/other/executions", json={}, headers=starter)).status_code == 403
+    signed = {"AccessKeyId": "FLS0", "Signature": "x", "SignatureNonce": "n", "Timestamp": "2026-01-01T00:00:00Z"}
+    assert (await client.post("/", data={"Action": "ListFlows", **signed})).status_code == 403
+    assert (await client.post("/", data={"Action": "ListFlows"})).status_code == 400
+    fc = "/2016-08-15/services/a/functions/b/invocations"
+    assert (await client.post(fc)).status_code == 400
+    assert (await client.get("/queues")).status_code == 400
+    assert (await client.post("/", data={"Action": "Nothing"})).status_code == 400
+
+    client.headers["Authorization"] = f"Bearer {token}"
+    found = await refusals_of(client, 10)
+    key_id = made.key.access_key_id
+    shown = {(e["api"], e["operation"], e["object"], e["key"], e["result"], e["count"]) for e in found}
+    assert shown == {
+        ("REST", "authenticate", "", "", "AccessDenied", 3),
+        ("REST", "flows.delete", "flows/order", key_id, "AccessDenied", 1),
+        ("REST", "flows.delete", "flows/other", key_id, "AccessDenied", 1),
+        ("REST", "executions.start", "flows/other", key_id, "AccessDenied", 1),
+        ("RPC", "authenticate", "keys/FLS0", "", "InvalidAccessKeyID", 1),
+        ("RPC", "authenticate", "", "", "MissingRequiredParams", 1),
+        ("FC", "authenticate", "", "", "MissingRequiredParams", 1),
+        ("MNS", "authenticate", "", "", "MissingAuthorizationHeader", 1),
+    }
+    [repeated] = [each for each in found if each["count"] == 3]
+    assert repeated["lastTime"] >= repeated["time"]
+
+
+async def test_a_flood_of_refusals_makes_few_records(clock: ManualClock) -> None:
+    written: dict[str, AuditRecord] = {}
+    writes: list[int] = []
+
+    async def write(records: Sequence[AuditRecord]) -> None:
+        writes.append(len(records))
+        written.update({each.record_id: each for each in records})
+
+    refusals = RefusalLog(write, clock, kinds_max=3)
+
+    async def flood() -> None:
+        for number in range(1_000):
+            with one_request(str(number), f"192.0.2.{number % 200}"):
+                refusals.note(AccessDenied())
+        await asyncio.sleep(0)
+
+    await flood()
+    assert sorted(each.count for each in written.values()) == [5, 5, 5, 985]
+    assert len(writes) == 1
+    clock.advance(seconds=3_600)
+    with one_request("later", "192.0.2.0"):
+        refusals.note(AccessDenied())
+    await refusals.close()
+    assert [each.count for each in written.values()][4:] == [1]
