@@ -1,0 +1,17 @@
+"""Generated requests to every API cause no server error. `python -m tests.fuzz` sends many more."""
+
+import asyncio
+
+from tests.fuzz.run import send_requests
+from tests.support.server import ServerProcess
+
+SEED = 20_261_124
+REQUESTS = 3_000
+
+
+def test_no_request_causes_a_server_error(sqlite_url):
+    with ServerProcess(sqlite_url) as server:
+        findings = asyncio.run(send_requests(server.url, REQUESTS, SEED))
+    assert not findings.wrong, "\n".join(findings.wrong)
+    assert " ERROR " not in server.log
+    assert findings.statuses[200] > REQUESTS / 50, findings.statuses
