@@ -29,6 +29,8 @@ EXAMPLES = {
     "retention_days": ("7", 7),
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
+    "audit": ("all", "all"),
+    "audit_days": ("7", 7),
     "cell": ("north", "north"),
     "signing_secrets_file": ("secrets", Path("secrets")),
     "private_functions": ("false", False),
@@ -37,6 +39,7 @@ EXAMPLES = {
     "region": ("cn-beijing", "cn-beijing"),
 }
 OTHERS = {
+    "database_url": ("sqlite:///y.db", "sqlite:///y.db"),
     "settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2,
     "migrate": (False, False),
     "console": (True, True),

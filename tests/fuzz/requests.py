@@ -1,4 +1,4 @@
-"""Requests that nobody should send: valid ones of every API, with parts replaced, repeated, cut and spoilt.
+"""Requests that no client should send: valid ones of every API, with parts replaced, repeated, cut and spoilt.
 
 A stream of them is a function of its seed. Most names are of things that exist or may have been made by an earlier
 request, so that mutations get past the first check.
