@@ -3,14 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from flowserver.store.schema import (  # noqa: F401 - for the metadata
-    invocation_tables,
-    queue_tables,
-    schedule_tables,
-    tables,
-    version_tables,
-)
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 from flowserver.store.sql.database import Database
 
 

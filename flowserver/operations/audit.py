@@ -13,10 +13,11 @@ from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from flowserver.base.errors import FlowServerError, InvalidArgument
-from flowserver.base.request_context import RequestContext, apart_from_request, present_request
+from flowserver.base.request_context import apart_from_request, present_request
 from flowserver.engine.engine import Engine
 from flowserver.operations.audited import AUDITED, LEVELS, AuditLevel
 from flowserver.operations.pages import Page, check_limit
+from flowserver.operations.request_records import record_of
 from flowserver.store.audit import (
     OK,
     AuditFilter,
@@ -24,8 +25,6 @@ from flowserver.store.audit import (
     begin_record,
     finish_record,
     list_records,
-    record_id_at,
-    storable,
 )
 
 P = ParamSpec("P")
@@ -50,7 +49,7 @@ class AuditLog:
         if request is None or request.is_audited or operation not in self.recording:
             return await work()
         request.is_audited = True
-        record = self._record(request, operation, named)
+        record = record_of(request, self._engine.clock.now_ms(), operation=operation, named=named)
         committer = self._engine.committer
         try:
             with apart_from_request():
@@ -66,20 +65,6 @@ class AuditLog:
             return result
         finally:
             request.is_audited = False
-
-    def _record(self, request: RequestContext, operation: str, named: str) -> AuditRecord:
-        now = self._engine.clock.now_ms()
-        return AuditRecord(
-            record_id=record_id_at(now),
-            at=now,
-            key_id=request.key_id,
-            label=request.key_label,
-            api=request.api,
-            remote=request.remote,
-            request_id=request.request_id,
-            operation=operation,
-            object=storable(named),
-        )
 
     async def list(self, wanted: AuditFilter, *, next_token: str | None, limit: int | None) -> Page[AuditRecord]:
         """Records, the newest first; a page may be short, or even empty, before the last one. Raises InvalidArgument.

@@ -23,7 +23,8 @@ from flowserver.base.errors import (
 )
 from flowserver.base.request_context import RequestContext, present_request
 from flowserver.concurrency.futures import shared
-from flowserver.store.audit import AuditRecord, record_id_at, storable
+from flowserver.operations.request_records import record_of
+from flowserver.store.audit import AuditRecord
 
 log = logging.getLogger(__name__)
 
@@ -111,15 +112,4 @@ def _record(request: RequestContext, code: str, now_ms: int) -> AuditRecord:
     named = f"flows/{request.flow}" if request.flow else ""
     if not request.key_id and request.claimed_key_id:
         named = f"keys/{request.claimed_key_id}"
-    return AuditRecord(
-        record_id=record_id_at(now_ms),
-        at=now_ms,
-        key_id=request.key_id,
-        label=request.key_label,
-        api=request.api,
-        remote=request.remote,
-        request_id=request.request_id,
-        operation=wanted,
-        object=storable(named),
-        result=code,
-    )
+    return record_of(request, now_ms, operation=wanted, named=named, result=code)

@@ -59,11 +59,6 @@ def record_id_at(at_ms: int) -> str:
     return f"{_first_id(at_ms)}-{secrets.token_hex(8)}"
 
 
-def storable(text: str) -> str:
-    """A text that both databases store, at most OBJECT_CHARACTERS_MAX characters of it."""
-    return text[:OBJECT_CHARACTERS_MAX].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
 def instant_of(record_id: str) -> int:
     """The instant (ms) of a record with that id."""
     return int(record_id[:12], 16)

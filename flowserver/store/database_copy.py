@@ -19,13 +19,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.store.schema import (  # noqa: F401 - for the metadata
-    invocation_tables,
-    queue_tables,
-    schedule_tables,
-    version_tables,
-)
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from flowserver.store.database_copy import copied_tables
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 from flowserver.store.schema.queue_tables import queue_messages
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line

@@ -11,14 +11,7 @@ from sqlalchemy.pool import StaticPool
 
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_items import Item
-from flowserver.store.schema import (  # noqa: F401 - for the metadata
-    invocation_tables,
-    queue_tables,
-    schedule_tables,
-    tables,
-    version_tables,
-)
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 from tests.simulation.fault_rates import Crash, Fault
 
 TABLES = (

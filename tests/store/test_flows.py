@@ -21,7 +21,8 @@ from flowserver.store.flows import (
     put_definition,
     update_flow,
 )
-from flowserver.store.schema.metadata import Name, metadata
+from flowserver.store.schema.all_tables import metadata
+from flowserver.store.schema.metadata import Name
 from flowserver.store.schema.tables import definitions, flows
 from flowserver.store.sql.bounded_pages import bytes_of
 from flowserver.store.sql.database import Database

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Index
 
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 
 PARTIAL = [
     index

@@ -18,13 +18,7 @@ from flowserver.base.derived_ids import child_execution_id
 from flowserver.store.executions.history import read_history
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.queues.deliveries import claim_deliveries
-from flowserver.store.schema import (  # noqa: F401 - for the metadata
-    invocation_tables,
-    queue_tables,
-    schedule_tables,
-    version_tables,
-)
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.schema.revision import REVISIONS, SchemaOutdated, SchemaTooNew, require_current_schema
 from flowserver.store.schema.tables import executions, finished_items, histories, scopes

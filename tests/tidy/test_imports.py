@@ -146,3 +146,17 @@ def test_blocking_work_has_threads_of_its_own() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run_in_executor"
     }
     assert "None" not in first_arguments
+
+
+def test_the_whole_schema_comes_from_one_module() -> None:
+    """Elsewhere, the metadata would hold the tables that happen to be imported, and no others."""
+    schema = PACKAGE / "store" / "schema"
+    tables = {f"flowserver.store.schema.{file.stem}" for file in schema.glob("*tables.py")}
+    tables.remove("flowserver.store.schema.all_tables")
+    (whole,) = (source for source in source_files() if source.path == schema / "all_tables.py")
+    assert tables <= {name for _, name in imported_names(whole)}
+
+    taken = "flowserver.store.schema.metadata.metadata"
+    takers = {source.name for source in source_files() if taken in {name for _, name in imported_names(source)}}
+    own = {f"{name.replace('.', '/')}.py" for name in tables}
+    assert takers - own == {"flowserver/store/schema/all_tables.py"}

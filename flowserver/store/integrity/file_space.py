@@ -4,14 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, literal, select, tablesample
 
-from flowserver.store.schema import (  # noqa: F401 - for the metadata
-    invocation_tables,
-    queue_tables,
-    schedule_tables,
-    tables,
-    version_tables,
-)
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 
 SAMPLED_PAGES = 500
 """Pages read of each table of a PostgreSQL database: 4 MB, which takes some milliseconds."""

@@ -19,7 +19,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Integer, MetaData, Text, column, event, table
 
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 
 
 class Repair(StrEnum):

@@ -13,14 +13,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Inspector, func, inspect, select, table
 
-from flowserver.store.schema import (  # noqa: F401 - for the metadata
-    invocation_tables,
-    queue_tables,
-    schedule_tables,
-    tables,
-    version_tables,
-)
-from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.all_tables import metadata
 from flowserver.store.sql.sqlite_files import log_of
 
 NAMES_SHOWN = 5

@@ -17,7 +17,7 @@ from flowserver.operations.refusals import RefusalLog
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from flowserver.store.access_keys import insert_access_key
-from flowserver.store.audit import OBJECT_CHARACTERS_MAX, AuditFilter, AuditRecord, storable
+from flowserver.store.audit import OBJECT_CHARACTERS_MAX, AuditFilter, AuditRecord
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT, assert_problem, put_callback_flow, submitted_token
 from tests.invokers.wire_server import WireServer
@@ -146,7 +146,6 @@ async def test_names_that_no_object_has_are_recorded_safely(client: httpx.AsyncC
     await client.post("/", data={"Action": "DeleteFlow", "Name": "y" * 1_000})
     [record] = await records_of(client)
     assert record["object"] == f"flows/{'y' * 1_000}"[:OBJECT_CHARACTERS_MAX]
-    assert storable("a\0\ud800") == "a\ufffd?"
 
 
 def test_every_operation_has_a_name_that_filters_can_use() -> None:

@@ -9,8 +9,8 @@ from sqlalchemy import Table, insert
 from flowserver.store.integrity.file_space import used_bytes
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
+from flowserver.store.schema.all_tables import metadata
 from flowserver.store.schema.invocation_tables import invocations
-from flowserver.store.schema.metadata import metadata
 from flowserver.store.schema.queue_tables import deliveries, queue_messages
 from flowserver.store.schema.tables import history_parts
 from flowserver.store.sql.database import Database
