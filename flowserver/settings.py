@@ -148,6 +148,12 @@ class Settings(BaseSettings):
         description="How many days records of the audit are kept.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
+    log_format: Literal["auto", "human", "json"] = Field(
+        "auto",
+        description="Form of the log on stderr: lines for people, or JSON objects, one a line; auto is for people on a "
+        "terminal, else JSON. With json the lines of the start are JSON, too.",
+    )
+    access_log: bool = Field(False, description="Whether each request is logged when it has been answered.")
 
     @classmethod
     def settings_customise_sources(

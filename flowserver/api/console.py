@@ -29,6 +29,7 @@ import flowserver
 from flowserver.api.console_modules import PageModules, version_of
 from flowserver.api.large_bodies import Header, send_pieces
 from flowserver.base.errors import FlowServerError
+from flowserver.base.request_context import set_route
 from flowserver.concurrency.threads import run_aside
 
 FOLDER: Final = Path(flowserver.__file__).with_name("console")
@@ -111,6 +112,7 @@ class Console:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Serve one request."""
+        set_route("console", "")
         asset = self._asset_of(scope)
         if asset is None:
             page = await run_aside(partial(self._page, _path(scope)))

@@ -10,6 +10,7 @@ import uuid_utils
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from flowserver.api import access_log
 from flowserver.api.large_bodies import PIECE_BYTES
 from flowserver.base.errors import (
     EntityTooLarge,
@@ -125,8 +126,15 @@ class RequestFrame:
             return
         request_id = str(uuid_utils.uuid4())
         client = scope.get("client")
-        with one_request(request_id, "" if client is None else client[0]):
-            await self._serve(scope, receive, send, request_id)
+        with one_request(request_id, "" if client is None else client[0]) as request:
+            if not access_log.is_on():
+                await self._serve(scope, receive, send, request_id)
+                return
+            line = access_log.Line(send)
+            try:
+                await self._serve(scope, receive, line.send, request_id)
+            finally:
+                line.write(scope, request)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         scope.setdefault("state", {})["request_id"] = request_id
@@ -151,7 +159,7 @@ class RequestFrame:
         except Exception as error:
             request_id = scope["state"]["request_id"]
             if not body.too_large:
-                log.exception("request %s failed", request_id)
+                log.exception("request %(request_id)s failed", {"request_id": request_id})
             if not answer.begun:
                 fault = EntityTooLarge(_too_large(self._body_bytes_max)) if body.too_large else InternalServerError()
                 await self._fault_response(fault, request_id)(scope, receive, answer.send)

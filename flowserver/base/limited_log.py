@@ -6,7 +6,7 @@ line of the same key says how many were left out. What they would have said is i
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from logging import Logger
 from typing import Final
 
@@ -44,8 +44,11 @@ class LimitedLog:
         self._all = _Second()
         self._by_key: LRUCache[str, _Second] = LRUCache(KEYS_MAX)
 
-    def write(self, level: int, key: str, form: str, *values: object) -> None:
-        """Write a line, as `Logger.log`, unless there were too many of this key or in all."""
+    def write(self, level: int, key: str, form: str, values: Mapping[str, object]) -> None:
+        """Write a line, as `Logger.log`, unless there were too many of this key or in all.
+
+        `form` names its values: `%(step)s`.
+        """
         if not self._log.isEnabledFor(level):
             return
         now = self._now()
@@ -58,5 +61,6 @@ class LimitedLog:
         own.written += 1
         self._all.written += 1
         if own.left_out:
-            form, values, own.left_out = f"{form} (such lines left out before: %d)", (*values, own.left_out), 0
-        self._log.log(level, form, *values)
+            form, values = f"{form} (such lines left out before: %(left_out)d)", {**values, "left_out": own.left_out}
+            own.left_out = 0
+        self._log.log(level, form, values)

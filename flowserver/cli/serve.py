@@ -1,8 +1,10 @@
 """The command `flowserver serve`: settings, database, port, and then the server until a signal stops it."""
 
 import gc
+import logging
 import platform
 import sys
+from collections.abc import Callable
 from typing import Final
 
 import typer
@@ -23,6 +25,8 @@ from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.access_keys import Admission, read_admission
 from flowserver.store.sql.database import Database
+
+log = logging.getLogger(__name__)
 
 GARBAGE_THRESHOLD = 20_000
 """New containers between two looks at the youngest; some megabytes at most, should all be cycles."""
@@ -53,14 +57,15 @@ def serve(settings: Settings) -> None:
       FLOWSERVER_PORT=9000 flowserver serve --limits cloud
       flowserver serve --settings settings.yaml
     """
-    set_up_logs(settings.log_level)
+    set_up_logs(settings.log_level, settings.log_format, has_access_log=settings.access_log)
+    say = log.info if settings.log_format == "json" else typer.echo
     app = create_app(settings)
     raise_file_limit(app.state.limits)
     with open_database(settings.database_url) as database:
         if is_new(database):
             with listening(settings.host, settings.port, has_keys=True):
                 pass  # where the port cannot be had, no new database stays behind
-        admission = _prepare(database, settings.migrate)
+        admission = _prepare(database, settings.migrate, say)
         place = place_of(database)
     _collect_garbage_seldom()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -68,17 +73,18 @@ def serve(settings: Settings) -> None:
         app.state.is_wide = not all(is_loopback(listener.getsockname()[0]) for listener in listeners)
         url = base_url(*listeners[0].getsockname()[:2])
         run = serve_until_stopped if settings.processes == 1 else serve_with_front
-        run(app, listeners, lambda: _announce(url, place, admission, has_console=settings.console))
+        announce = _log_start if settings.log_format == "json" else _announce
+        run(app, listeners, lambda: announce(url, place, admission, has_console=settings.console))
 
 
-def _prepare(database: Database, migrate: bool | None) -> Admission:
-    """Bring the tables up to date and print each change; returns who may call."""
+def _prepare(database: Database, migrate: bool | None, say: Callable[[str], None]) -> Admission:
+    """Bring the tables up to date and say each change; returns who may call."""
     if is_new(database) if migrate is None else migrate:
         applied, backup = bring_up_to_date(database)
         if backup is not None:
-            typer.echo(f"backed up {place_of(database)} to {backup}")
+            say(f"backed up {place_of(database)} to {backup}")
         if applied:
-            typer.echo(f"migrated {place_of(database)} to revision {applied[-1]} ({len(applied)} applied)")
+            say(f"migrated {place_of(database)} to revision {applied[-1]} ({len(applied)} applied)")
     require_up_to_date(database)
     return database.run_read(read_admission)
 
@@ -87,6 +93,11 @@ def _collect_garbage_seldom() -> None:
     """Collect garbage seldom: requests and turns leave almost no cycles, and imported modules stay for good."""
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
+
+
+def _log_start(url: str, place: str, admission: Admission, *, has_console: bool) -> None:
+    fields = {"version": __version__, "url": url, "data": place, "access": _ACCESS[admission], "console": has_console}
+    log.info("flowserver %(version)s is ready at %(url)s", fields)
 
 
 def _announce(url: str, place: str, admission: Admission, *, has_console: bool) -> None:

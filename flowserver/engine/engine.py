@@ -13,6 +13,7 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.threads import run_aside
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_items import Envelope
+from flowserver.engine.executions.step_calls import log_fields
 from flowserver.engine.parts import Parts
 from flowserver.machine.commands import Caller, CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue
@@ -209,15 +210,9 @@ class Engine(Parts):
             if wake_at is not None:
                 self.timers.note_due(wake_at)
         if changes.begins_to_wait and execution.waiting_steps:
-            self._waits_log.write(
-                logging.INFO,
-                execution.flow_name,
-                "flow %s, execution %s waits for a redrive: step %s failed with %s",
-                execution.flow_name,
-                execution.name,
-                execution.failed_step,
-                execution.error,
-            )
+            form = "flow %(flow)s, execution %(execution)s waits for a redrive: step %(step)s failed with %(error)s"
+            which = {"step": execution.failed_step, "error": execution.error}
+            self._waits_log.write(logging.INFO, execution.flow_name, form, {**log_fields(caller), **which})
         begins = changes.is_new or changes.has_begun_again
         if begins or changes.is_redriven:
             self.timers.note_due(execution.deadline_at)

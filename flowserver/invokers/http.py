@@ -111,7 +111,8 @@ class HttpInvoker:
         except (ClientError, NoReply, OSError, ValueError) as error:
             return broken_off(invocation, error, self._limits)
         except Exception as error:  # a step must end with an error name even if we have a bug
-            log.exception("calling %s, request id %s", invocation.title, request_id(invocation))
+            which = {"function": invocation.title, "request_id": request_id(invocation)}
+            log.exception("calling %(function)s, request id %(request_id)s", which)
             return broken_off(invocation, error, self._limits)
 
     async def send(self, request: WebRequest) -> Reply | Failed:

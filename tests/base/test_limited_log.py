@@ -21,7 +21,7 @@ def write(caplog: pytest.LogCaptureFixture) -> Write:
 
     def one(key: str, at: float) -> None:
         seconds[0] = at
-        lines.write(logging.INFO, key, "%s failed", key)
+        lines.write(logging.INFO, key, "%(key)s failed", {"key": key})
 
     return one
 

@@ -23,7 +23,9 @@ from tests.support.server import PATIENCE_SECONDS, ServerProcess
 
 WAIT = "version: v1\ntype: flow\nsteps: [{type: wait, name: w, duration: 3600}]\n"
 CALL = "version: v1\ntype: flow\nsteps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}]\n"
-LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]+ +flowserver[a-z_.]*: ")
+LOG_LINE = re.compile(
+    r'\{"time": "\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "level": "[A-Z]+", "logger": "flowserver[a-z_.]*", '
+)
 
 
 PROCESSES = pytest.mark.parametrize("processes", ["1", "2"])
@@ -69,7 +71,7 @@ def test_starts_on_an_empty_machine_and_shuts_down(new_url, processes):
         f"  Data    {file}",
         "  Access  open to every program on this machine; to close it: flowserver keys create",
     ]
-    assert log[-1].endswith(": stopped")
+    assert json.loads(log[-1])["message"] == "stopped"
     assert all(LOG_LINE.match(line) for line in log)
 
 

@@ -29,6 +29,8 @@ EXAMPLES = {
     "retention_days": ("7", 7),
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
+    "log_format": ("json", "json"),
+    "access_log": ("true", True),
     "audit": ("all", "all"),
     "audit_days": ("7", 7),
     "cell": ("north", "north"),
@@ -56,7 +58,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_the_help(run, name):
     text = " ".join(run("serve", "--help").stdout.split())
-    follows = " / --no-" if name in ("migrate", "lenient", "console", "private_functions") else " <"
+    follows = " / --no-" if name in ("migrate", "lenient", "console", "private_functions", "access_log") else " <"
     assert f" {flag_of(name)}{follows}" in text
     assert Settings.model_fields[name].description in text
     assert f"[env: {variable_of(name)}" in text

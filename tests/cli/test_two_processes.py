@@ -108,7 +108,7 @@ def test_a_signal_to_both_processes_shuts_it_down(server: ServerProcess, number:
     with client_of(server) as client:
         assert client.get("/healthz").status_code == 200
     server.stop(number)
-    assert server.log.splitlines()[-1].endswith(": stopped")
+    assert '"message": "stopped"' in server.log.splitlines()[-1]
 
 
 def test_a_stopped_execution_drops_its_call(server: ServerProcess) -> None:

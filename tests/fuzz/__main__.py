@@ -29,7 +29,7 @@ def main() -> int:
         checked = subprocess.run(doctor, check=False, capture_output=True, text=True)
     print(", ".join(f"{status}: {count:,}" for status, count in sorted(findings.statuses.items())))
     print(*findings.wrong, sep="\n")
-    errors = [line for line in server.log.splitlines() if " ERROR " in line]
+    errors = [line for line in server.log.splitlines() if '"level": "ERROR"' in line]
     print(*errors[:20], sep="\n")
     print(checked.stdout.splitlines()[-1])
     print(f"{findings.wrong_count} wrong replies, {len(errors)} errors in the log")

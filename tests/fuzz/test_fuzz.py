@@ -13,5 +13,5 @@ def test_no_request_causes_a_server_error(sqlite_url):
     with ServerProcess(sqlite_url) as server:
         findings = asyncio.run(send_requests(server.url, REQUESTS, SEED))
     assert not findings.wrong, "\n".join(findings.wrong)
-    assert " ERROR " not in server.log
+    assert '"level": "ERROR"' not in server.log
     assert findings.statuses[200] > REQUESTS / 50, findings.statuses

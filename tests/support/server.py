@@ -48,7 +48,7 @@ IMPORTED = (
 )
 """The modules that the program imports when it starts, and for the first request or command of a kind."""
 
-_ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
+_ADDRESS = re.compile(r'(?:^ *API +|"url": ")(http://[^\s"]+)', re.M)
 
 
 class ServerProcess:
@@ -88,7 +88,7 @@ class ServerProcess:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
-            self.wait_for_log("  Access ")  # the last line of the announcement
+            self.wait_for_log("  Access ", '"access": ')  # the last line of the announcement
         except BaseException:
             self.kill()
             raise
@@ -108,11 +108,11 @@ class ServerProcess:
         """The port that the server listens on, for a later server on the same port."""
         return int(self.url.rpartition(":")[2])
 
-    def wait_for_log(self, text: str) -> None:
-        """Return when a line that holds `text` has been printed; AssertionError if the process ends before."""
+    def wait_for_log(self, *texts: str) -> None:
+        """Return when a line that holds one of `texts` has been printed; AssertionError if the process ends before."""
         with self._news:
-            self._news.wait_for(lambda: self._over or self._has_printed(text), PATIENCE_SECONDS)
-            assert self._has_printed(text), f"no {text!r} from the server:\n" + "".join(self._lines)
+            self._news.wait_for(lambda: self._over or self._has_printed(texts), PATIENCE_SECONDS)
+            assert self._has_printed(texts), f"no {texts} from the server:\n" + "".join(self._lines)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Stop the server by a signal; it must end with exit code 0."""
@@ -143,8 +143,8 @@ class ServerProcess:
         self._reader.join(PATIENCE_SECONDS)
         return code
 
-    def _has_printed(self, text: str) -> bool:
-        return any(text in line for line in self._lines)
+    def _has_printed(self, texts: Sequence[str]) -> bool:
+        return any(text in line for line in self._lines for text in texts)
 
     def _read(self) -> None:
         assert self.process.stdout is not None

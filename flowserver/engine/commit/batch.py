@@ -178,7 +178,7 @@ class Batch:
             if not stored.execution.is_running or stored.parked_error is not None:
                 stored.unreadable = error
                 continue  # it makes no progress anyway
-            log.error("execution %s is parked: %s", execution_id, error)
+            log.error("execution %(execution_id)s is parked: %(error)s", {"execution_id": execution_id, "error": error})
             stored.parked_error = error
             self._parked.append(execution_id)
             park_execution(self._connection, execution_id, error)
@@ -232,7 +232,7 @@ class Batch:
         except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, with all earlier items
             raise
         except Exception as error:  # a bug or a damaged record: only this execution stops
-            log.exception("execution %s is parked", envelope.execution_id)
+            log.exception("execution %(execution_id)s is parked", {"execution_id": envelope.execution_id})
             self._park(stored.execution, f"{type(error).__name__}: {error}")
             return Receipt(ReceiptKind.PARKED)
 

@@ -66,7 +66,7 @@ class Redrives:
         except Exception as error:
             if has_changed:  # by earlier messages of the batch, which are then tried alone
                 raise VersionConflict from error
-            log.exception("execution %s cannot be redriven", execution_id)
+            log.exception("execution %(execution_id)s cannot be redriven", {"execution_id": execution_id})
             execute_plain(self._connection, "ROLLBACK TO SAVEPOINT redrive")
             del self._stored[execution_id]
             self._changes.pop(execution_id, None)

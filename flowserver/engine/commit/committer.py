@@ -285,7 +285,7 @@ class Committer:
 
     def _give_up(self, envelope: Envelope, error: Exception) -> BatchResult:
         """The database works, but this execution cannot be read or saved: another try would fail as well."""
-        log.error("execution %s is parked", envelope.execution_id, exc_info=error)
+        log.error("execution %(execution_id)s is parked", {"execution_id": envelope.execution_id}, exc_info=error)
         if envelope.new is not None:
             return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
         if isinstance(envelope.message, ENDING):

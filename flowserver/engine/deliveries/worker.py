@@ -157,7 +157,7 @@ class DeliveryWorker(DueLoop):
         except SQLAlchemyError as error:  # if the commit came through after all, there is no row to put off
             failure = reason_of(error)
         except Exception as error:  # a damaged row, or our bug
-            log.exception("delivery %s failed inside the server", delivery.delivery_id)
+            log.exception("delivery %(delivery_id)s failed inside the server", {"delivery_id": delivery.delivery_id})
             failure = f"the server failed: {type(error).__name__}"
         self._targets.note(delivery.target, has_failed=failure is not None)
         if failure is not None:
@@ -198,7 +198,8 @@ class DeliveryWorker(DueLoop):
     async def _put_back(self, delivery: Delivery, reason: str) -> None:
         """Nothing was sent, so the next attempt has the same number."""
         again_at = self._clock.now_ms() + NOT_SENT_MS
-        self._failures.write(logging.WARNING, _source(delivery), "%s waits: %s", _title(delivery), reason)
+        fields = _log_fields(delivery) | {"error": reason}
+        self._failures.write(logging.WARNING, _source(delivery), "%(delivery)s waits: %(error)s", fields)
         await retry_until_available(
             lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at, counts=False))
         )
@@ -207,13 +208,15 @@ class DeliveryWorker(DueLoop):
     async def _put_off(self, delivery: Delivery, failure: str) -> None:
         now = self._clock.now_ms()
         again_at = next_attempt_at(delivery.strategy, delivery.attempt, now, self._chance())
+        fields = _log_fields(delivery) | {"error": failure}
         if again_at is None:
             # Not limited: of a topic's message nothing else is left.
-            log.warning("%s is given up after %d attempts: %s", _title(delivery), delivery.attempt, failure)
+            log.warning("%(delivery)s is given up after %(attempt)d attempts: %(error)s", fields)
             await retry_until_available(lambda: self._committer.write(lambda c: self._end_in(c, delivery, GIVEN_UP)))
             return
-        values = _title(delivery), again_at - now, failure
-        self._failures.write(logging.INFO, _source(delivery), "%s is tried again in %d ms: %s", *values)
+        fields["pause_ms"] = again_at - now
+        form = "%(delivery)s is tried again in %(pause_ms)d ms: %(error)s"
+        self._failures.write(logging.INFO, _source(delivery), form, fields)
         await retry_until_available(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
         self.note_due(again_at)
 
@@ -227,7 +230,8 @@ def _source(delivery: Delivery) -> str:
     return f"{delivery.topic}/{delivery.subscription}" if delivery.topic else "results of invocations"
 
 
-def _title(delivery: Delivery) -> str:
-    """The delivery's name in the log, without its target, whose query may hold secrets."""
+def _log_fields(delivery: Delivery) -> dict[str, object]:
+    """The delivery in the log, without its target, whose query may hold secrets."""
     what = f"message {delivery.message_id} of topic {delivery.topic} for {delivery.subscription}"
-    return what if delivery.topic else f"the result of invocation {delivery.invocation_key}"
+    title = what if delivery.topic else f"the result of invocation {delivery.invocation_key}"
+    return {"delivery": title, "delivery_id": delivery.delivery_id, "attempt": delivery.attempt}

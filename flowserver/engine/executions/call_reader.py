@@ -40,7 +40,8 @@ class CallReader:
         try:
             return await retry_until_available(lambda: self._reader.ask(partial(self._find, key=key)), gives_up=True)
         except Exception as error:
-            log.warning("a call of execution %s cannot be read: %s", key[0], error)
+            which = {"execution_id": key[0], "error": error}
+            log.warning("a call of execution %(execution_id)s cannot be read: %(error)s", which)
             return None
 
     def _find(self, connection: Connection, key: TaskKey) -> OrderedCall | None:

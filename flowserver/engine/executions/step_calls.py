@@ -27,6 +27,11 @@ from flowserver.store.executions.new_executions import NewExecution
 
 log = logging.getLogger(__name__)
 
+FAILED = (
+    "the call of %(target)s failed with %(error)s: request id %(request_id)s, flow %(flow)s, execution %(execution)s, "
+    "step %(step)s, attempt %(attempt)d"
+)
+
 
 class TaskResult(NamedTuple):
     """What a call has come to, and the request id under which it is in the logs, "" if none was made."""
@@ -64,7 +69,12 @@ class StepCalls:
             outcome = await self._make(caller, command)
         except Exception as error:  # without a result the step would wait for ever
             known = call_request_id(command.idempotency_key, command.attempt)
-            log.exception("the call %s failed inside the server; its request id is %s", command.idempotency_key, known)
+            fields = log_fields(caller) | {
+                "step": command.step_name,
+                "call": command.idempotency_key,
+                "request_id": known,
+            }
+            log.exception("the call %(call)s failed inside the server; its request id is %(request_id)s", fields)
             cause = f"the server failed to make the call: {type(error).__name__}"
             return TaskResult(Failure("FnF.RuntimeError", cause), known)
         if outcome.request_id and isinstance(outcome.result, Failure):
@@ -155,20 +165,16 @@ class StepCalls:
     def _log_failure(self, caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
         """Log a call that failed, without its cause, which the history has and may hold what the function answered."""
         target = command.target.action if isinstance(command.target, ActionTarget) else command.target.arn
-        self._failures.write(
-            logging.INFO,
-            target,
-            "the call of %s failed with %s: request id %s, flow %s, execution %s, step %s, attempt %d",
-            target,
-            failure.error,
-            request_id,
-            caller.flow_name,
-            caller.execution_name,
-            command.step_name,
-            command.attempt,
-        )
+        call = {"target": target, "error": failure.error, "request_id": request_id}
+        place = {"step": command.step_name, "attempt": command.attempt}
+        self._failures.write(logging.INFO, target, FAILED, call | log_fields(caller) | place)
 
     def _time_left_ms(self, deadline_at: int | None) -> int:
         if deadline_at is None:
             return self._limits.function_seconds_max * 1000
         return max(deadline_at - self._clock.now_ms(), 1)
+
+
+def log_fields(caller: Caller) -> dict[str, object]:
+    """The execution in a line of the log."""
+    return {"flow": caller.flow_name, "execution": caller.execution_name, "execution_id": caller.execution_id}

@@ -48,6 +48,11 @@ from flowserver.store.sql.unreadable import storable
 
 log = logging.getLogger(__name__)
 
+FAILED = (
+    "the call of %(function)s failed with %(error)s: request id %(request_id)s, invocation %(invocation_id)s, "
+    "attempt %(attempt)d"
+)
+
 
 class Run:
     """One running invocation."""
@@ -134,7 +139,8 @@ class Runs:
             while row is not None and self._is_held(row):
                 row = await self._advance(run, row, slot)
         except ResourceThrottled:  # the server is stopping: another node continues it
-            log.warning("invocation %s is left to another node: the server is stopping", run.key)
+            form = "invocation %(invocation_key)s is left to another node: the server is stopping"
+            log.warning(form, {"invocation_key": run.key})
         except Exception as error:  # our bug, or an unreadable row: a retry would call again
             if slot is not None:
                 slot.release()
@@ -160,14 +166,14 @@ class Runs:
 
     async def _park(self, key: str, error: Exception) -> None:
         """Park it. If this commit succeeds, the database works and only the invocation is damaged."""
-        log.error("invocation %s is parked", key, exc_info=error)
+        log.error("invocation %(invocation_key)s is parked", {"invocation_key": key}, exc_info=error)
         reason, node_id = storable(f"{type(error).__name__}: {reason_of(error)}"), self._lease.node_id
         try:
             await retry_until_available(
                 lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason))
             )
         except Exception:  # recovery finds that this node holds it without running it, and retries
-            log.exception("cannot park invocation %s", key)
+            log.exception("cannot park invocation %(invocation_key)s", {"invocation_key": key})
 
     async def _advance(self, run: Run, row: InvocationRow, slot: CallSlot | None) -> InvocationRow | None:
         """Make the next commit, with the call before it if there is one; returns the row after it."""
@@ -233,9 +239,9 @@ class Runs:
             run.is_calling = False
         outcome = outcome_of_attempt(call, reply, round((loop.time() - began_at) * 1000), self._limits)
         if isinstance(outcome, AttemptFailed):
-            form = "the call of %s failed with %s: request id %s, invocation %s, attempt %d"
-            values = call.title, outcome.error, row.request_id, row.invocation_id, call.attempt
-            self._failures.write(logging.INFO, call.title, form, *values)
+            ids = {"request_id": row.request_id, "invocation_id": row.invocation_id, "attempt": call.attempt}
+            values = {"function": call.title, "error": outcome.error, **ids}
+            self._failures.write(logging.INFO, call.title, FAILED, values)
         return outcome
 
 

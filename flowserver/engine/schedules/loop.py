@@ -133,7 +133,8 @@ class ScheduleLoop(DueLoop):
         try:
             timing = self._timings.of(schedule)
         except ExpressionRejected as error:
-            log.error("schedule %s of flow %s waits to be changed: %s", schedule.name, schedule.flow_name, error)
+            which = {"schedule": schedule.name, "flow": schedule.flow_name, "error": error}
+            log.error("schedule %(schedule)s of flow %(flow)s waits to be changed: %(error)s", which)
             later = replace(schedule, wake_at=now + DAMAGED_MS)
             return Decided(schedule, self._timings.never, Decision(later, later))
         turn = take_turn(schedule, timing, statuses, now, self._context.limits.schedule_buffer_max)
@@ -170,7 +171,8 @@ class ScheduleLoop(DueLoop):
     async def _refuse(self, decided: Decided, error: FlowServerError) -> bool:
         schedule, start = decided.turn.undecided, decided.turn.start
         assert start is not None
-        log.warning("schedule %s of flow %s could not start: %s", schedule.name, schedule.flow_name, error.message)
+        which = {"schedule": schedule.name, "flow": schedule.flow_name, "error": error.message}
+        log.warning("schedule %(schedule)s of flow %(flow)s could not start: %(error)s", which)
         message = error.message[:REFUSAL_CHARACTERS_MAX]
         refusal = Refusal(self._clock.now_ms(), start.action.at, error.code, message, start.action.kind)
         return bool(await self._save([refused(schedule, start.action, decided.timing, refusal)]))
