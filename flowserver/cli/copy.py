@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from flowserver.cli.command_records import record_command
 from flowserver.cli.database_opening import bring_up_to_date, open_database, place_of, require_up_to_date
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -53,6 +54,8 @@ def copy(source_url: Source, target_url: Target) -> None:
                 rows, text_bytes = rows + table.rows, text_bytes + table.text_bytes
         except CopyRefused as error:
             raise CommandFailed(str(error), ExitCode.CONFLICT) from None
+        with target.write() as connection:
+            record_command(connection, "database.copy", "database")
         seconds = time.monotonic() - began
         typer.echo(
             f"copied {place_of(source)} to {place_of(target)}: {rows:,} rows, {text_bytes / 2**20:,.1f} MiB of text, "

@@ -42,6 +42,7 @@ COMMANDS: Final = {
     ),
     "queues": Entry("flowserver.cli.remote.queues:queues", "Look at queues, send to them, purge them."),
     "topics": Entry("flowserver.cli.remote.topics:topics", "Look at topics, and publish to them."),
+    "audit": Entry("flowserver.cli.remote.audit:audit", "See who did what, and who was refused."),
     "context": Entry("flowserver.cli.remote.context_commands:contexts", "Name servers, and choose one."),
     "validate": Entry("flowserver.cli.validate:validate", "Check definitions, without a server."),
     "prove": Entry("flowserver.cli.prove:prove", "Find what can go wrong in flows, without a server."),

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from sqlalchemy.exc import DBAPIError
 
+from flowserver.cli.command_records import record_command
 from flowserver.cli.database_opening import open_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -13,6 +15,8 @@ from flowserver.cli.options import DatabaseUrl, read_settings
 from flowserver.server import sole_use
 from flowserver.store.access_keys import Admission
 from flowserver.store.schema.revision import is_up_to_date
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import reason_of
 from flowserver.store.sqlite_restore import BackupUnusable, Restored, restore_file
 
 Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a SQLite database file.")]
@@ -64,8 +68,19 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
             typer.echo(f"restored {place_of(database)} from {backup}")
             for line in _described(restored):
                 typer.echo(line)
-            if not is_up_to_date(database):
+            if is_up_to_date(database):
+                _record(database)
+            else:
                 typer.echo("its tables are of an older version; next: flowserver migrate")
+
+
+def _record(database: Database) -> None:
+    """Record it in the audit. A database that was restored although it is damaged may refuse that."""
+    try:
+        with database.write() as connection:
+            record_command(connection, "database.restore", "database")
+    except DBAPIError as error:
+        typer.echo(f"the audit has no record of this: {reason_of(error)}")
 
 
 def _described(restored: Restored) -> Iterator[str]:

@@ -168,6 +168,7 @@ class AsyncClient:
     permissions = _awaiting(server_calls.permissions)
     nodes = _async_listing(server_calls.nodes)
     keys = _async_listing(server_calls.keys)
+    audit = _async_listing(server_calls.audit)
     functions_health = _async_listing(server_calls.functions_health)
     function_health = _awaiting(server_calls.function_health)
     schedules = _async_listing(schedule_calls.schedules)

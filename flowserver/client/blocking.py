@@ -170,6 +170,7 @@ class Client:
     permissions = _calling(server_calls.permissions)
     nodes = _listing(server_calls.nodes)
     keys = _listing(server_calls.keys)
+    audit = _listing(server_calls.audit)
     functions_health = _listing(server_calls.functions_health)
     function_health = _calling(server_calls.function_health)
     schedules = _listing(schedule_calls.schedules)

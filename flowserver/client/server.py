@@ -4,7 +4,7 @@ from flowserver.client.calls import get
 from flowserver.client.exchanges import Conversation
 from flowserver.client.listings import Listing
 from flowserver.client.paths import function_path, path_of
-from flowserver.client.server_results import AccessKey, FunctionHealth, Node, Overview, Permissions
+from flowserver.client.server_results import AccessKey, AuditRecord, FunctionHealth, Node, Overview, Permissions
 
 
 def overview(*, failed_since: str | None = None) -> Conversation[Overview]:
@@ -29,6 +29,24 @@ def nodes() -> Listing[Node]:
 def keys() -> Listing[AccessKey]:
     """Access keys without their secrets, the oldest first."""
     return Listing(path_of("keys"), "keys", AccessKey, {})
+
+
+def audit(
+    *,
+    key: str | None = None,
+    operation: str | None = None,
+    object: str | None = None,
+    result: str | None = None,
+    from_time: str | None = None,
+    to_time: str | None = None,
+) -> Listing[AuditRecord]:
+    """What was done by whom, and what was refused, the newest first.
+
+    Only what was done with the key of that id, only that operation, only that object and its parts, only that result
+    (`ok` or the code of an error), only from one instant (RFC 3339) on, and before the other.
+    """
+    query = {"key": key, "operation": operation, "object": object, "result": result, "from": from_time, "to": to_time}
+    return Listing(path_of("audit"), "records", AuditRecord, query)
 
 
 def functions_health() -> Listing[FunctionHealth]:

@@ -73,6 +73,28 @@ class AccessKey(Result, frozen=True):
     last_used_time: str | None = None
 
 
+class AuditRecord(Result, frozen=True):
+    """One operation, or refusals of one kind."""
+
+    id: str
+    time: str
+    key: str
+    """The id of the caller's key; empty without one."""
+    caller: str
+    """The label of the key; of a command on the server's machine, the user who ran it."""
+    api: str
+    address: str
+    request_id: str
+    operation: str
+    object: str
+    """The path of what it was done to."""
+    result: str | None
+    """`ok` or the code of an error; None while it is not known."""
+    count: int
+    """How many refusals were counted in it."""
+    last_time: str | None = None
+
+
 class FunctionHealth(Result, frozen=True):
     """How a function fares: the calls that the node which answers has made in the last minutes."""
 

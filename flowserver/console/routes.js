@@ -29,6 +29,7 @@ export const TABLE = [
   { name: "schedules", pattern: "/schedules", title: "Schedules", load: page("schedules") },
   { name: "functions", pattern: "/functions", title: "Functions", load: page("functions") },
   { name: "queues", pattern: "/queues", title: "Queues", load: page("queues") },
+  { name: "audit", pattern: "/audit", title: "Audit", load: page("audit") },
   { name: "server", pattern: "/server", title: "Server", load: page("server") },
 ];
 

@@ -58,6 +58,7 @@ AUDITED: Final = {
     "keys.disable": Audited("changes", "disable an access key (a command)"),
     "keys.open": Audited("changes", "delete all access keys (a command)"),
     "database.restore": Audited("changes", "replace the database with a backup (a command)"),
+    "database.copy": Audited("changes", "fill an empty database with a copy of another (a command)"),
     "tasks.report": Audited("reports", "report on a waiting task, such as an approval"),
     "executions.start": Audited("all", "start an execution"),
     "functions.invoke": Audited("all", "invoke a function"),

@@ -115,7 +115,7 @@ def _first_row(connection: Connection) -> str | None:
 
 def _pages(table: Table, connection: Connection) -> Iterator[Sequence[Any]]:
     """All rows, some at a time, without holding them all."""
-    found = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
+    found = connection.execute(select(table).execution_options(yield_per=ROWS_AT_ONCE))
     yield from found.partitions()
 
 

@@ -27,12 +27,14 @@ ENDS = 'version: v1\ntype: flow\nsteps: [{type: pass, name: p, outputMappings: [
 
 
 def rows_of(url: str) -> dict[str, list[tuple]]:
+    """The rows of each table, without what the audit says of copies."""
     database = Database(url)
     with database.read() as connection:
         found = {
             table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in metadata.sorted_tables
         }
     database.close()
+    found["audit_records"] = [row for row in found["audit_records"] if "'database.copy'" not in row]
     return found
 
 
@@ -58,6 +60,7 @@ def test_running_work_moves_to_postgres_and_back(run, sqlite_url, postgres_url, 
     assert (copied.exit_code, copied.stderr) == (0, "")
     assert "every row is the same in both" in copied.stdout
     assert rows_of(postgres_url) == before | {"nodes": []}
+    assert before["audit_records"], "it is copied, too"
 
     with ServerProcess(postgres_url) as server, httpx.Client(base_url=server.url, trust_env=False) as client:
         in_use = run("copy", postgres_url, f"sqlite:///{tmp_path}/early.db")
@@ -70,6 +73,9 @@ def test_running_work_moves_to_postgres_and_back(run, sqlite_url, postgres_url, 
     assert run("copy", postgres_url, f"sqlite:///{target}").exit_code == 0
     assert rows_of(f"sqlite:///{target}") == rows_of(postgres_url)
     assert target.stat().st_mode & 0o777 == 0o600
+    with closing(sqlite3.connect(target)) as connection:
+        copies = connection.execute("SELECT api, object FROM audit_records WHERE operation = 'database.copy'")
+        assert copies.fetchall() == [("CLI", "database")] * 2
     assert run("doctor", "--deep", "--database-url", f"sqlite:///{target}").exit_code == 0
 
 
@@ -101,7 +107,7 @@ def test_refusals_change_nothing(run, sqlite_url, postgres_url, new_url, tmp_pat
     full = run("copy", sqlite_url, postgres_url)
     assert (full.exit_code, one_line(full)) == (
         5,
-        "flowserver: the target has rows in queue_messages; it must be empty",
+        "flowserver: the target has rows in audit_records; it must be empty",
     )
     with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
         connection.execute("UPDATE queue_messages SET priority = 'high'")

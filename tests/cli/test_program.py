@@ -51,7 +51,7 @@ def test_the_commands_are_the_documented_ones():
         "aliases list", "aliases create", "aliases update", "aliases delete",
         "schedules list", "schedules get", "schedules create", "schedules update",
         "schedules pause", "schedules resume", "schedules trigger", "schedules backfill", "schedules delete",
-        "queues list", "queues peek", "queues send", "queues purge", "topics list", "topics publish",
+        "audit list", "queues list", "queues peek", "queues send", "queues purge", "topics list", "topics publish",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",

@@ -25,6 +25,9 @@ def test_a_backup_is_restored_and_served(run, new_url, backup):
     result = run("restore", backup, "--database-url", new_url)
     file = Path(new_url.removeprefix("sqlite:///"))
     assert (result.exit_code, result.stdout) == (0, f"restored {file} from {backup}\n")
+    with closing(sqlite3.connect(file)) as connection:
+        recorded = connection.execute("SELECT operation, api, result FROM audit_records").fetchall()
+    assert recorded == [("database.restore", "CLI", "ok")]
     assert run("doctor", "--deep", "--database-url", new_url).exit_code == 0
     with ServerProcess(new_url):
         pass

@@ -258,6 +258,21 @@ def test_the_server_shows_its_nodes_and_how_keys_are_made(opened: Opened, server
     expect(page.get_by_role("dialog", name="Keys").get_by_role("heading", name="List")).to_have_count(1)
 
 
+def test_the_audit_shows_who_did_what(page: Page, rest: httpx.Client, unique: str) -> None:
+    put_flow(rest, unique, WAIT)
+    rest.delete(f"/v1/flows/{unique}").raise_for_status()
+    page.goto("/server")
+    page.get_by_role("link", name="Audit: who did what").click()
+    page.get_by_label("Object, such as flows/order").fill(f"flows/{unique}")
+    rows = page.get_by_role("grid", name="Audit").get_by_role("row")
+    expect(rows).to_have_count(3)  # with the heads
+    expect(rows.nth(1)).to_contain_text("flows.delete")
+    rows.nth(1).dblclick()
+    expect(page.get_by_role("complementary")).to_contain_text("127.0.0.1")
+    page.get_by_label("Operation", exact=True).fill("flows.put")
+    expect(rows).to_have_count(2)
+
+
 def test_a_parked_invocation_is_stopped(page: Page, rest: httpx.Client, database_url: str, unique: str) -> None:
     database = Database(database_url)
     with database.write() as connection:

@@ -112,7 +112,8 @@ function Keys() {
   const mayRead = may("keys.read");
   const list = usePages(mayRead ? "v1/keys" : null, { limit: 200 }, "keys");
   if (!mayRead) return null;
-  return html`<${Panel} title="Access keys">
+  const toAudit = may("audit.read") && html`<${Link} to="/audit">Audit: who did what<//>`;
+  return html`<${Panel} title="Access keys" actions=${toAudit}>
     <${Problem} error=${list.error} onRetry=${list.reload} />
     <${Table} label="Access keys" columns=${KEY_COLUMNS} rows=${list.rows} keyOf=${(/** @type {any} */ row) => row.id} loading=${list.loading} done=${list.done} more=${list.more}
       empty=${!list.error && html`<${Empty} command="flowserver keys create --label laptop">The server has no keys: every program on its machine may call it. The first key closes it:<//>`} />

@@ -44,6 +44,7 @@ PAGES: Final = {
     "functions": "/functions",
     "queues": "/queues",
     "server": "/server",
+    "audit": "/audit?object=flows",
 }
 
 HOSTILE: Final = """\
