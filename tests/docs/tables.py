@@ -42,6 +42,7 @@ from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRAN
 from flowserver.machine.state import Status
 from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics import GAUGES, Metrics
+from flowserver.operations.audited import AUDITED
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.operations.permissions import PERMISSIONS, ROLES
@@ -293,6 +294,12 @@ def result_fields() -> str:
     return table(("result", "", "fields"), rows)
 
 
+def audited_operations() -> str:
+    """Every operation that the audit may record."""
+    rows = [(f"`{name}`", each.meaning, f"`{each.level}`") for name, each in AUDITED.items()]
+    return table(("operation", "what it does", "recorded from this level on"), rows)
+
+
 def permissions() -> str:
     """Every permission, and the roles that have it."""
     rows = (
@@ -325,6 +332,7 @@ def needs_of_calls() -> str:
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
+    "audited operations": audited_operations,
     "permissions": permissions,
     "needs of calls": needs_of_calls,
     "exit codes": exit_codes,
