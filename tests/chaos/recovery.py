@@ -1,11 +1,12 @@
-"""Recovery times: from a kill to the repeated calls (several nodes), and from a restart to the first answer and the
-first repeated call (one node).
+"""Recovery times: from a kill to the repeated calls (several nodes), from a restart to the first answer and the first
+repeated call (one node), and from a crash of the database to the next calls.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tests.chaos.journal import Call, Fault, Journal
 
@@ -29,6 +30,8 @@ class Recovery:
     """From the begin of the restart to the node's first answer."""
     first_calls: list[float] = field(default_factory=list)
     """From the begin of the restart to the first repeated call."""
+    pauses: list[float] = field(default_factory=list)
+    """The longest time without a new call around a crash of the database."""
 
 
 def measure(journal: Journal) -> Recovery:
@@ -49,7 +52,17 @@ def measure(journal: Journal) -> Recovery:
     for fault in kills:
         if fault.ready_at is not None and fault.started_at is not None:
             recovery.first_answers.append(fault.ready_at - fault.started_at)
+    began = sorted(call.began for call in journal.calls)
+    recovery.pauses = [_pause(fault, began) for fault in journal.faults if fault.kind == "restart-postgres"]
     return recovery
+
+
+def _pause(fault: Fault, calls: Sequence[float]) -> float:
+    """Calls are few at the end of a run, so what is long after the database's return does not count."""
+    first = max(0, bisect_right(calls, fault.at) - 1)
+    after = bisect_right(calls, fault.until or fault.at)
+    seen = calls[first : after + 1]
+    return max((later - earlier for earlier, later in pairwise(seen)), default=0.0)
 
 
 def _repeated_calls(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list[Call]]:

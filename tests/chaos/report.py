@@ -39,6 +39,7 @@ def summary(database: str, outcome: Outcome) -> str:
         f"               without other faults:  {percentiles(recovery.undisturbed)}",
         f"               restart to answer:     {percentiles(recovery.first_answers)}",
         f"               restart to first call: {percentiles(recovery.first_calls)}",
+        f"  pauses       without new calls, as the database crashes: {percentiles(recovery.pauses)}",
         f"  all ended    {outcome.end_seconds:.1f} s after the last fault",
         f"  invariant    read {journal.checks:,} times while faults were under way",
         f"  violations   {len(outcome.violations)}",
