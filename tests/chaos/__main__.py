@@ -14,6 +14,8 @@ from tests.chaos.faults import KINDS
 from tests.chaos.report import failure_report, slowest, summary
 from tests.chaos.run import Plan
 
+DATABASES = ("sqlite", "postgres", "postgres-standby", "postgres-patroni")
+
 
 def main() -> int:
     arguments = _arguments()
@@ -60,9 +62,7 @@ def _log(line: str) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Real servers, faults, a history check.")
-    parser.add_argument(
-        "--database", choices=["sqlite", "postgres", "postgres-standby"], help="only this one (default: the first two)"
-    )
+    parser.add_argument("--database", choices=DATABASES, help="only this one (default: the first two)")
     parser.add_argument("--nodes", type=int, default=3, help="servers on PostgreSQL (default 3)")
     parser.add_argument("--kills", type=int, default=20, help="number of kill -9 per database (default 20)")
     parser.add_argument("--seed", type=int, default=1, help="seed of flows, inputs and faults (default 1)")

