@@ -28,6 +28,7 @@ from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.default_database import default_database_url
+from flowserver.base.encryption import Encryption
 from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.base.signed_messages import read_signer
@@ -277,6 +278,7 @@ def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> Engine
         rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
         outlets=outlets,
         queue_bodies=settings.queue_bodies,
+        encryption=Encryption(settings.encryption_keys()),
     )
 
 

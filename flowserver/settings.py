@@ -9,11 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from flowserver.base.default_database import default_database_url
+from flowserver.base.encryption import check_key
 from flowserver.base.limits import RETENTION_DAYS_MAX
 from flowserver.base.task_tokens import CELL_PATTERN
 from flowserver.base.yaml_files import YamlFile, YamlFileInvalid, read_yaml
@@ -38,7 +39,7 @@ class Settings(BaseSettings):
     those in the form and the keys of the settings file are one SettingsFileInvalid at the field `settings`.
     """
 
-    model_config = SettingsConfigDict(env_prefix="FLOWSERVER_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="FLOWSERVER_", extra="ignore", hide_input_in_errors=True)
 
     settings: Path | None = Field(
         None, description="YAML file with any of the settings below; flags and variables win over it."
@@ -147,6 +148,14 @@ class Settings(BaseSettings):
         le=RETENTION_DAYS_MAX,
         description="How many days records of the audit are kept.",
     )
+    secrets_key: Annotated[list[SecretStr], NoDecode] = Field(
+        default_factory=list,
+        repr=False,
+        description="Keys that encrypt secrets in the database: the first encrypts, all decrypt.",
+    )
+    secrets_key_file: Path | None = Field(
+        None, description="File with such keys, one a line, in place of the setting `secrets_key`."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
     log_format: Literal["auto", "human", "json"] = Field(
         "auto",
@@ -154,6 +163,12 @@ class Settings(BaseSettings):
         "terminal, else JSON. With json the lines of the start are JSON, too.",
     )
     access_log: bool = Field(False, description="Whether each request is logged when it has been answered.")
+
+    def encryption_keys(self) -> list[str]:
+        """The keys that encrypt secrets, the first one for encryption. Raises OSError."""
+        if self.secrets_key_file is not None:
+            return _keys_in(self.secrets_key_file)
+        return [key.get_secret_value() for key in self.secrets_key]
 
     @classmethod
     def settings_customise_sources(
@@ -185,6 +200,37 @@ class Settings(BaseSettings):
     def _split_hosts(cls, value: object) -> object:
         """`a.example,b.example` in a variable; a list from flags."""
         return [host.strip() for host in value.split(",") if host.strip()] if isinstance(value, str) else value
+
+    @field_validator("secrets_key", mode="before")
+    @classmethod
+    def _split_keys(cls, value: object) -> object:
+        """`KEY,OLD_KEY` in a variable; the same, or a list, in the file."""
+        keys = [key.strip() for key in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(keys, list):
+            return [] if keys is None else keys
+        for key in keys:
+            check_key(str(key))
+        return keys
+
+    @field_validator("secrets_key_file")
+    @classmethod
+    def _check_key_file(cls, path: Path | None, others: ValidationInfo) -> Path | None:
+        if path is None:
+            return None
+        if others.data.get("secrets_key"):
+            raise ValueError("cannot be given together with secrets_key")
+        try:
+            keys = _keys_in(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}") from None
+        if not keys:
+            raise ValueError(f"{path} holds no key; make one: flowserver secrets new-key")
+        for number, key in enumerate(keys, 1):
+            try:
+                check_key(key)
+            except ValueError as error:
+                raise ValueError(f"key {number} of {path} {error}") from None
+        return path
 
     @field_validator("queues", mode="before")
     @classmethod
@@ -231,6 +277,11 @@ def read_settings_file(path: Path) -> YamlFile:
         mistakes = [f"{path}, line {file.line_of([key])}: there is no setting {_named(key, names)}" for key in unknown]
         raise SettingsFileInvalid(mistakes, {key: content[key] for key in content if key in names})
     return file
+
+
+def _keys_in(path: Path) -> list[str]:
+    lines = (line.strip() for line in path.read_text("utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _named(key: object, names: Collection[str]) -> str:

@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "backup": Entry("flowserver.cli.backup:backup", "Back the SQLite database up, also while a server runs on it."),
     "restore": Entry("flowserver.cli.restore:restore", "Replace the SQLite database with a backup."),
     "copy": Entry("flowserver.cli.copy:copy", "Copy all data into an empty database."),
+    "secrets": Entry("flowserver.cli.secrets:secrets", "Set, list and delete secrets of functions."),
     "keys": Entry("flowserver.cli.keys:keys", "Create, list, disable and delete access keys."),
 }
 """Each command's function, or each group's `Typer`, in the order of the overview."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import typer
 from pydantic import ValidationError
@@ -17,6 +17,9 @@ from flowserver.cli.environment_variables import OF_COMMANDS, PREFIX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.settings import Settings, SettingsFileInvalid
+
+FLAGGED: Final = tuple(name for name in Settings.model_fields if name != "secrets_key")
+"""The settings that are flags, too: other users of the machine can read what is typed."""
 
 
 def flag_of(name: str) -> str:
@@ -114,10 +117,10 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_flags(**values: Any) -> None:
-        settings = read_settings({name: values.pop(name) for name in Settings.model_fields})
+        settings = read_settings({name: values.pop(name) for name in FLAGGED})
         command(settings, **values)
 
-    flags = [_parameter(name) for name in Settings.model_fields]
+    flags = [_parameter(name) for name in FLAGGED]
     with_flags.__signature__ = inspect.Signature([*flags, *own])  # type: ignore[attr-defined]
     return with_flags
 

@@ -12,6 +12,7 @@ from flowserver.client import calls, waiting
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
+from flowserver.client import secrets as secret_calls
 from flowserver.client import server as server_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import answer_of, arguments_of, options_of, refusal_of, unreachable
@@ -157,6 +158,10 @@ class AsyncClient:
     get_function = _awaiting(calls.get_function)
     put_function = _awaiting(calls.put_function)
     delete_function = _awaiting(calls.delete_function)
+    secrets = _async_listing(secret_calls.secrets)
+    get_secret = _awaiting(secret_calls.get_secret)
+    put_secret = _awaiting(secret_calls.put_secret)
+    delete_secret = _awaiting(secret_calls.delete_secret)
     change_invocation = _awaiting(calls.change_invocation)
     tasks = _async_listing(calls.tasks)
     succeed_task = _awaiting(calls.succeed_task)

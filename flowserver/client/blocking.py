@@ -12,6 +12,7 @@ from flowserver.client import calls, waiting
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
+from flowserver.client import secrets as secret_calls
 from flowserver.client import server as server_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import answer_of, arguments_of, options_of, refusal_of, unreachable
@@ -159,6 +160,10 @@ class Client:
     get_function = _calling(calls.get_function)
     put_function = _calling(calls.put_function)
     delete_function = _calling(calls.delete_function)
+    secrets = _listing(secret_calls.secrets)
+    get_secret = _calling(secret_calls.get_secret)
+    put_secret = _calling(secret_calls.put_secret)
+    delete_secret = _calling(secret_calls.delete_secret)
     change_invocation = _calling(calls.change_invocation)
     tasks = _listing(calls.tasks)
     succeed_task = _calling(calls.succeed_task)

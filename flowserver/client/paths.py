@@ -14,6 +14,7 @@ _NAMED_BY: Final = {
     "aliases": "an alias's name",
     "functions": "a function's name",
     "invocations": "an invocation's id",
+    "secrets": "a secret's name",
     "queues": "a queue's name",
     "topics": "a topic's name",
 }

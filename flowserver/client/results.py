@@ -185,11 +185,22 @@ class Function(Result, frozen=True):
     url: str
     timeout_seconds: int = 0
     warnings: list[Json] = []
+    """What is doubtful about a registration that was just made."""
 
     @property
     def path(self) -> str:
         """SERVICE/FUNCTION; the function alone if it has no service."""
         return self.function if self.service == WITHOUT_SERVICE else f"{self.service}/{self.function}"
+
+
+class Secret(Result, frozen=True):
+    """A secret, without its value."""
+
+    name: str
+    created_time: str
+    last_modified_time: str
+    used_by: list[Json] = []
+    """What refers to it: objects with `kind` and `name`."""
 
 
 class Invocation(Result, frozen=True):

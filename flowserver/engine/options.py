@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from flowserver.base.encryption import NO_ENCRYPTION, Encryption
 from flowserver.engine.executions.message_sender import QueueBodies
 from flowserver.invokers.brokers import Outlet
 from flowserver.machine.mappings import MissingSource
@@ -18,6 +19,7 @@ class EngineOptions:
     rules: Rules = FOR_EVER
     outlets: Mapping[str, Outlet] = field(default_factory=dict)
     queue_bodies: QueueBodies = "base64"
+    encryption: Encryption = NO_ENCRYPTION
 
 
 DEFAULTS: Final = EngineOptions()

@@ -78,6 +78,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.clock = clock
         self.limits = limits
         self.tokens = tokens
+        self.encryption = options.encryption
         self.metrics = Metrics()
         self.interruptible = InterruptibleWork()
         self._waits_log = LimitedLog(logging.getLogger("flowserver.engine.engine"))
@@ -113,7 +114,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         # Functions: how calls leave this node.
         self.invoker = invoker
         self.outlets = Outlets(options.outlets)
-        self.endpoints = EndpointLookup(self.reader)
+        self.endpoints = EndpointLookup(self.reader, options.encryption)
         self.hooks = Hooks(invoker)
         self.slots = CallSlots(limits, lambda: self.membership.share.nodes)
         self.callbacks = Callbacks(context)

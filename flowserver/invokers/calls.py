@@ -15,8 +15,8 @@ from flowserver.invokers.web_requests import WebRequest
 class Endpoint:
     """Where a registered function is reached; `check_endpoint` accepted it when it was registered."""
 
-    url: str
-    headers: Mapping[str, str] = field(repr=False)  # they carry the function's credentials: keep them out of logs
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)  # both may hold secrets: keep them out of logs
     timeout_seconds: int
     """The function's own time-out, 1 to 86,400."""
     registered_as: tuple[str, str] = ("", "")

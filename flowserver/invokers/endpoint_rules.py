@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
+from flowserver.base.secret_references import MARK, has_broken_reference, is_before_path, with_stand_ins
 from flowserver.base.signed_messages import ID, SIGNATURE, TIMESTAMP
 from flowserver.invokers.forbidden_addresses import NEVER_CALLED, is_always_refused
 from flowserver.invokers.network_lists import literal_address
@@ -69,7 +70,7 @@ SIGNATURE_HEADERS = frozenset(name.lower() for name in (ID, TIMESTAMP, SIGNATURE
 
 def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -> None:
     """Raise InvalidArgument unless a function can be registered with these; says which part is wrong and why."""
-    check_url(url)
+    _check_called_url(url, "url")
     for name, value in headers.items():
         _check_header(name, value)
     if not 1 <= timeout_seconds <= TIMEOUT_SECONDS_MAX:
@@ -79,15 +80,27 @@ def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -
 def check_hooks(initialize_url: str | None, pre_stop_url: str | None, hook_seconds: int | None) -> None:
     """Raise InvalidArgument unless a function can be registered with these hooks; None means that it has none."""
     if initialize_url is not None:
-        check_url(initialize_url, "initializeUrl")
+        _check_called_url(initialize_url, "initializeUrl")
     if pre_stop_url is not None:
-        check_url(pre_stop_url, "preStopUrl")
+        _check_called_url(pre_stop_url, "preStopUrl")
     if hook_seconds is not None and not 1 <= hook_seconds <= HOOK_SECONDS_MAX:
         raise InvalidArgument(f"hookSeconds must be 1 to {HOOK_SECONDS_MAX}.")
 
 
-def check_url(text: str, name: str = "url") -> None:
+def _check_called_url(text: str, name: str) -> None:
+    """As `check_url`, of a function's URL: its path and query may refer to secrets."""
+    if MARK in text:
+        _check_references(text, name)
+        if is_before_path(text):
+            raise InvalidArgument(f"{name} may refer to secrets in its path and query only.")
+        text = with_stand_ins(text)
+    check_url(text, name)
+
+
+def check_url(text: str, name: str) -> None:
     """Raise InvalidArgument unless the server may call this URL; `name` is the parameter's name in the message."""
+    if MARK in text:
+        raise InvalidArgument(f"{name} cannot refer to secrets: only the URLs and headers of functions can.")
     if _UNPRINTABLE.search(text):
         raise InvalidArgument(f"{name} must not contain blanks or control characters.")
     try:
@@ -107,10 +120,16 @@ def check_url(text: str, name: str = "url") -> None:
         raise InvalidArgument(f"{name} must not have a fragment.")
 
 
+def _check_references(text: str, name: str) -> None:
+    if has_broken_reference(text):
+        raise InvalidArgument(f"{name} refers to a secret in the wrong way: write {MARK}NAME}}.")
+
+
 def _check_header(name: str, value: str) -> None:
     if not _HEADER_NAME.match(name):
         raise InvalidArgument(f"header name {name!r} is not valid.")
     if name.lower() in CONNECTION_HEADERS | CALL_HEADERS | SIGNATURE_HEADERS:
         raise InvalidArgument(f"header {name} is set by the server and cannot be registered.")
+    _check_references(value, f"the value of header {name}")
     if not _HEADER_VALUE.match(value):  # the value is not repeated: it may be a secret
         raise InvalidArgument(f"the value of header {name} must be printable ASCII, without line breaks.")

@@ -5,6 +5,9 @@ task step of Serverless Workflow; where these are silent, the row says what this
 """
 
 from enum import StrEnum
+from typing import Final
+
+from flowserver.base.errors import FlowServerError, FunctionNotFound, FunctionNotStarted, ServiceNotFound
 
 
 class ErrorName(StrEnum):
@@ -62,10 +65,29 @@ class ErrorName(StrEnum):
         "The function answered 2xx with something other than a JSON object in UTF-8, or with more bytes than "
         "function_response_bytes_max.",
     )
+    SECRET_NOT_FOUND = (
+        "FnF.SecretNotFound",
+        None,
+        "The function's URL or headers name a secret that does not exist, so it was not called.",
+    )
+    SECRET_UNREADABLE = (
+        "FnF.SecretUnreadable",
+        None,
+        "They name a secret that the server's keys do not decrypt, so it was not called.",
+    )
     TASK_TIMEOUT = ("FnF.TaskTimeout", None, "The step's timeoutSeconds passed before the function replied.")
 
 
 _BY_STATUS = {row.status: row for row in ErrorName if row.status is not None}
+
+
+REFUSALS: Final[dict[str, type[FlowServerError]]] = {
+    "FC.ServiceNotFound": ServiceNotFound,
+    ErrorName.FUNCTION_NOT_FOUND: FunctionNotFound,
+    ErrorName.SECRET_NOT_FOUND: FunctionNotStarted,
+    ErrorName.SECRET_UNREADABLE: FunctionNotStarted,
+}
+"""What callers get who invoke a function that cannot be called for one of these reasons."""
 
 
 def error_of_status(status: int) -> ErrorName:

@@ -40,6 +40,8 @@ AUDITED: Final = {
     "executions.redrive-many": Audited("changes", "redrive a page of the executions of a flow"),
     "functions.put": Audited("changes", "register a function"),
     "functions.delete": Audited("changes", "remove a function"),
+    "secrets.put": Audited("changes", "set a secret"),
+    "secrets.delete": Audited("changes", "delete a secret"),
     "async-configs.put": Audited("changes", "configure asynchronous invocations"),
     "async-configs.delete": Audited("changes", "delete such a configuration"),
     "invocations.stop": Audited("changes", "stop an asynchronous invocation"),

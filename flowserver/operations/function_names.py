@@ -2,19 +2,16 @@
 
 from flowserver.base.errors import (
     FlowServerError,
-    FunctionNotFound,
     InternalServerError,
     InvalidArgument,
-    ServiceNotFound,
 )
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.functions.endpoint_lookup import FunctionKey
+from flowserver.invokers.error_names import REFUSALS
 from flowserver.machine.messages import Failure
 
 WITHOUT_SERVICE = "-"
 """How a path writes the service of a function that has none."""
-
-_NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
 
 
 def check_function(service: str, qualifier: str, function: str) -> FunctionKey:
@@ -42,5 +39,5 @@ def is_qualifier(text: str) -> bool:
 
 
 def not_found(failure: Failure) -> FlowServerError:
-    """The error for a function that is not registered."""
-    return _NOT_FOUND.get(failure.error, InternalServerError)(failure.cause)
+    """The error for a function that is not registered, or cannot be called."""
+    return REFUSALS.get(failure.error, InternalServerError)(failure.cause)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from sqlalchemy import Connection
 from yarl import URL
@@ -25,6 +26,9 @@ from flowserver.store.functions import (
     list_functions,
     put_function,
 )
+from flowserver.store.named_secrets import missing_secrets, secrets_of
+
+UNKNOWN: Final = "the secret {0} does not exist; until it does, calls fail: flowserver secrets set {0}"
 
 TIMEOUT_SECONDS_DEFAULT = 600
 """A function's time when its registration sets none: Function Compute's classic longest time-out."""
@@ -35,7 +39,7 @@ PLACES_MAX = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FunctionWarning:
-    """One finding: `refused-address`, and what it says."""
+    """One finding: `refused-address` or `unknown-secret`, and what it says."""
 
     id: str
     message: str
@@ -107,8 +111,14 @@ class FunctionOperations:
         self._engine.functions_changed()
         return await self.describe(service, function), is_new
 
-    def warnings_of(self, row: FunctionRow) -> Sequence[FunctionWarning]:
-        """What this server's settings refuse of a registration, as far as its URLs show it."""
+    async def warnings_of(self, row: FunctionRow) -> Sequence[FunctionWarning]:
+        """What this server's settings refuse of a registration, as far as its URLs show it, and missing secrets."""
+        names = secrets_of(row)
+        missing = await self._engine.reader.ask(partial(missing_secrets, names=names), by_caller=True) if names else ()
+        unknown = [FunctionWarning("unknown-secret", UNKNOWN.format(name)) for name in missing]
+        return [*self._refused_addresses(row), *unknown]
+
+    def _refused_addresses(self, row: FunctionRow) -> Sequence[FunctionWarning]:
         urls = {"url": row.url, "initializeUrl": row.initialize_url, "preStopUrl": row.pre_stop_url}
         hosts = {name: URL(url).host or "" for name, url in urls.items() if url is not None}
         reasons = {name: self._addresses.refusal_of(host) for name, host in hosts.items()}

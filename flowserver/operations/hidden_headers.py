@@ -1,5 +1,7 @@
 """Values of functions' headers are secrets: replies show `(hidden)` in their place, and a registration may repeat that.
 
+A value that only refers to named secrets, such as `Bearer ${secret:SHOP}`, is shown as it is.
+
 A registration that repeats it keeps the stored value, so that what a caller has read can be changed and sent back. But
 it must not send the value to another server: then each caller could read it there.
 """
@@ -11,12 +13,13 @@ from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.hidden_values import HIDDEN
+from flowserver.base.secret_references import is_only_references
 from flowserver.store.functions import FunctionRow
 
 
 def hide_values(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers as every reply shows them."""
-    return dict.fromkeys(headers, HIDDEN)
+    return {name: value if is_only_references(value) else HIDDEN for name, value in headers.items()}
 
 
 def with_stored_values(wanted: FunctionRow, stored: FunctionRow | None) -> FunctionRow:

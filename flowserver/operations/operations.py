@@ -26,6 +26,7 @@ from flowserver.operations.overview import OverviewOperations
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.redrives import RedriveOperations
 from flowserver.operations.schedules import ScheduleOperations
+from flowserver.operations.secrets import SecretOperations
 from flowserver.operations.step_summaries import StepSummaryOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
@@ -57,6 +58,7 @@ class Operations:
     schedules: ScheduleOperations
     tasks: TaskOperations
     functions: FunctionOperations
+    secrets: SecretOperations
     invocations: InvocationOperations
     async_configs: AsyncConfigOperations
     async_invocations: AsyncInvocationOperations
@@ -101,6 +103,7 @@ class Operations:
             ScheduleOperations(engine, audit),
             TaskOperations(engine, audit),
             FunctionOperations(engine, audit, addresses),
+            SecretOperations(engine, audit),
             InvocationOperations(engine, audit),
             AsyncConfigOperations(engine, audit),
             AsyncInvocationOperations(engine, audit),

@@ -20,6 +20,8 @@ PERMISSIONS: Final = {
     "schedules.run": "trigger schedules, and backfill them",
     "functions.read": "read the registry of functions, their health, and asynchronous invocations",
     "functions.write": "register functions, and remove them; configure asynchronous invocations",
+    "secrets.read": "list secrets, without values",
+    "secrets.write": "set and delete secrets; no permission reads their values",
     "functions.invoke": "invoke functions, at once or asynchronously",
     "invocations.stop": "stop asynchronous invocations",
     "invocations.restart": "let parked asynchronous invocations go on",
@@ -37,7 +39,7 @@ PERMISSIONS: Final = {
 
 _READING: Final = (
     *("flows.read", "executions.read", "executions.list", "tasks.read"),
-    *("functions.read", "queues.read", "server.read"),
+    *("functions.read", "secrets.read", "queues.read", "server.read"),
 )
 
 ADMIN: Final = "admin"
@@ -60,7 +62,7 @@ ROLES: Final[dict[str, frozenset[str]]] = {
         {
             *_READING,
             *("flows.write", "flows.delete", "versions.publish", "aliases.write", "schedules.write"),
-            *("functions.write", "functions.invoke", "queues.write"),
+            *("functions.write", "functions.invoke", "secrets.write", "queues.write"),
         }
     ),
     ADMIN: frozenset(PERMISSIONS),

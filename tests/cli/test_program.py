@@ -54,6 +54,7 @@ def test_the_commands_are_the_documented_ones():
         "audit list", "queues list", "queues peek", "queues send", "queues purge", "topics list", "topics publish",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
+        "secrets set", "secrets list", "secrets delete", "secrets new-key",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
     }  # fmt: skip
 
@@ -80,6 +81,7 @@ def test_every_command_has_help_with_an_example(run, names):
         ("schedules",),
         ("versions",),
         ("aliases",),
+        ("secrets",),
     ],
     ids=" ".join,
 )

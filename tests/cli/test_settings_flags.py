@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 import typer
+from pydantic import SecretStr
 
-from flowserver.cli.options import flag_of, read_settings, variable_of
+from flowserver.cli.options import FLAGGED, flag_of, read_settings, variable_of
 from flowserver.settings import Settings
 from tests.cli.conftest import one_line
 
 FILE = Path(__file__).parent / "settings.yaml"
+
+KEY, OTHER_KEY = f"{'A' * 43}=", f"{'B' * 43}="
+KEY_FILE = FILE.parent / "secrets.key"
 
 EXAMPLES = {
     "settings": (str(FILE), FILE),
@@ -38,11 +42,14 @@ EXAMPLES = {
     "private_functions": ("false", False),
     "function_networks_allowed": ("10.1.0.0/16,*.example", ["10.1.0.0/16", "*.example"]),
     "function_networks_denied": ("::/0", ["::/0"]),
+    "secrets_key": (f"{KEY}, {OTHER_KEY}", [SecretStr(KEY), SecretStr(OTHER_KEY)]),
+    "secrets_key_file": (str(KEY_FILE), KEY_FILE),
     "region": ("cn-beijing", "cn-beijing"),
 }
 OTHERS = {
     "database_url": ("sqlite:///y.db", "sqlite:///y.db"),
     "settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2,
+    "secrets_key_file": (KEY_FILE.parent / ".." / "cli" / KEY_FILE.name,) * 2,
     "migrate": (False, False),
     "console": (True, True),
     "allowed_hosts": (["c"], ["c"]),
@@ -55,7 +62,7 @@ OTHERS = {
 """Values of flags for settings without a default."""
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
+@pytest.mark.parametrize("name", FLAGGED)
 def test_every_setting_is_in_the_help(run, name):
     text = " ".join(run("serve", "--help").stdout.split())
     follows = " / --no-" if name in ("migrate", "lenient", "console", "private_functions", "access_log") else " <"
@@ -71,7 +78,7 @@ def test_every_setting_can_come_from_the_environment(monkeypatch, name):
     assert getattr(read_settings({name: None}), name) == value
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
+@pytest.mark.parametrize("name", FLAGGED)
 def test_flags_override_the_environment(monkeypatch, name):
     monkeypatch.setenv(variable_of(name), EXAMPLES[name][0])
     flag, value = OTHERS.get(name, [Settings.model_fields[name].default] * 2)

@@ -24,7 +24,7 @@ from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.options import flag_of, variable_of
+from flowserver.cli.options import FLAGGED, flag_of, variable_of
 from flowserver.client import results, server_results
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
@@ -47,6 +47,7 @@ from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.operations.permissions import PERMISSIONS, ROLES
 from flowserver.operations.redrives import ExecutionEndReported
+from flowserver.operations.secrets import SecretInUse, SecretNotExists, SecretsKeyMissing
 from flowserver.settings import Settings
 from tests.docs.commands import commands, common_options
 
@@ -55,6 +56,8 @@ APIS: Final = ("REST", "RPC", "FC", "MNS")
 
 WARNING: Final = "Warning: "
 """The first words of a finding's meaning if the finding does not refuse the definition."""
+
+SECRET_ERRORS: Final = (SecretNotExists, SecretInUse, SecretsKeyMissing)
 
 SHARED_BY_MIN: Final = 6
 """An attribute that this many of the eight kinds of steps have is in the table of shared attributes."""
@@ -106,10 +109,14 @@ def fixed_limits() -> str:
 def settings() -> str:
     """Every setting of the server."""
     rows = (
-        (f"`{flag_of(name)}`", f"`{variable_of(name)}`", _default(name), field.description or "")
+        (_flag(name), f"`{variable_of(name)}`", _default(name), field.description or "")
         for name, field in Settings.model_fields.items()
     )
     return table(("flag of `serve`", "variable", "default", "meaning"), rows)
+
+
+def _flag(name: str) -> str:
+    return f"`{flag_of(name)}`" if name in FLAGGED else "none"
 
 
 def _default(name: str) -> str:
@@ -145,7 +152,7 @@ def api_errors() -> str:
 
 def rest_errors() -> str:
     """The errors that only REST has."""
-    return _errors((Unauthenticated, PathNotFound, MethodNotAllowed, ExecutionEndReported))
+    return _errors((Unauthenticated, PathNotFound, MethodNotAllowed, ExecutionEndReported, *SECRET_ERRORS))
 
 
 def _errors(raised: Iterable[type[FlowServerError]]) -> str:

@@ -86,7 +86,7 @@ async def put_function(
         waiting_max=wanted.waiting_max,
         dry_run=query.dry_run,
     )
-    found = operations.functions.warnings_of(row)
+    found = await operations.functions.warnings_of(row)
     return answer(DeployedFunction.with_warnings(row, found), 201 if is_new and not query.dry_run else 200)
 
 

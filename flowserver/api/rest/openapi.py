@@ -58,6 +58,7 @@ from flowserver.api.rest.models.schedules import (
     TriggerSchedule,
     UpdateSchedule,
 )
+from flowserver.api.rest.models.secrets import PutSecret, Secret, SecretPage
 from flowserver.api.rest.models.server import AccessKeyPage, NodePage, Permissions
 from flowserver.api.rest.models.steps import StepChanges, StepPage
 from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskReceipt, TaskSuccess
@@ -83,6 +84,7 @@ MODELS = (
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),
     *(TaskPage, TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction, DeployedFunction, FunctionHealthPage, OneFunctionHealth),
+    *(SecretPage, Secret, PutSecret),
     *(InvocationPage, Invocation),
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
@@ -116,6 +118,7 @@ TAGS = [
     {"name": "schedules", "description": "When flows start by themselves."},
     {"name": "tasks", "description": "Callbacks of steps with the pattern `waitForCallback`."},
     {"name": "functions", "description": "Where the functions that flows name are called."},
+    {"name": "secrets", "description": "Values that functions' URLs and headers refer to, encrypted and never shown."},
     {"name": "invocations", "description": "Asynchronous invocations that the server has parked: restarted, stopped."},
     {"name": "queues", "description": "Queues and topics, for people who look after them."},
     {"name": "server", "description": "The server itself: what runs, and what a person should look at."},

@@ -39,6 +39,7 @@ InvocationId = Annotated[
 ]
 FunctionName = Annotated[str, Path(pattern=NAME_PATTERN, description="The function's name.", examples=["charge"])]
 ScheduleName = Annotated[str, Path(pattern=NAME_PATTERN, description="The schedule's name.", examples=["nightly"])]
+SecretName = Annotated[str, Path(pattern=NAME_PATTERN, description="The secret's name.", examples=["CHARGE_TOKEN"])]
 VERSION_PATTERN = r"^[0-9]{1,9}$"
 
 VersionNumber = Annotated[

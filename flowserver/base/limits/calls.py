@@ -56,6 +56,15 @@ class CallLimits:
         "function may send them without end",
         error="the attempt fails with FC.Unknown",
     )
+    secrets_max: int = limit(
+        1_000, unit="secrets", reason="secrets of the server; lists show what uses each", error="429 ResourceThrottled"
+    )
+    secret_bytes_max: int = limit(
+        8_192,
+        unit="bytes",
+        reason="value of a secret: more than servers take in a header",
+        error="400 InvalidArgument",
+    )
     invocation_payload_bytes_max: int = limit(
         6_291_456,
         unit="bytes",

@@ -156,6 +156,8 @@ def put_function(
     for found in registered.warnings:
         session.note(f"warning[{found['id']}]: {found['message']}")
     show_one(session, registered, registered.path, said)
+    for found in registered.warnings:
+        session.note(f"warning[{found['id']}]: {found['message']}")
 
 
 @functions.command("get")

@@ -5,12 +5,15 @@ from functools import partial
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from flowserver.base.encryption import NO_ENCRYPTION, Encryption
 from flowserver.concurrency.expiring_cache import ExpiringCache
 from flowserver.engine.reads.lookup_reader import Reader
 from flowserver.invokers.calls import Endpoint
 from flowserver.invokers.endpoint_rules import HOOK_SECONDS_DEFAULT
+from flowserver.invokers.error_names import ErrorName
 from flowserver.machine.messages import Failure
 from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known
+from flowserver.store.named_secrets import SecretUnavailable, with_secrets
 from flowserver.store.sql.unreadable import is_damage
 
 CACHED_SECONDS = 1.0
@@ -27,16 +30,17 @@ FunctionKey = tuple[str, str, str]
 class EndpointLookup:
     """Looks functions up by service, qualifier and name."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, encryption: Encryption = NO_ENCRYPTION) -> None:
         self._reader = reader
+        self._encryption = encryption
         self._known = ExpiringCache(self._read, seconds=CACHED_SECONDS, keys_max=CACHED_MAX)
 
     async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
 
-        Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound; or
-        FnF.RuntimeError if the registration is damaged. An endpoint that has not changed is the same object, by which
-        the invoker knows its way.
+        Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound;
+        FnF.RuntimeError if the registration is damaged; or FnF.SecretNotFound or FnF.SecretUnreadable. An endpoint that
+        has not changed is the same object, by which the invoker knows its way.
         """
         return await self._known.find((service, qualifier, function))
 
@@ -50,15 +54,26 @@ class EndpointLookup:
 
     async def _read(self, key: FunctionKey) -> Lookup:
         try:
-            return await self._reader.ask(partial(look_up, key=key))
+            return await self._reader.ask(partial(_look_up, key=key, encryption=self._encryption))
+        except SecretUnavailable as error:
+            name = ErrorName.SECRET_NOT_FOUND if error.is_missing else ErrorName.SECRET_UNREADABLE
+            return Failure(name, f"the function cannot be called: {error}")
         except (FunctionDamaged, DBAPIError) as error:
             if isinstance(error, FunctionDamaged) or is_damage(error):
                 return Failure("FnF.RuntimeError", f"the function cannot be called: {error}")
             raise
 
 
+def _look_up(connection: Connection, key: FunctionKey, encryption: Encryption) -> Lookup:
+    found = look_up(connection, key)
+    return with_secrets(connection, found, encryption) if isinstance(found, Endpoint) else found
+
+
 def look_up(connection: Connection, key: FunctionKey) -> Lookup:
-    """What `EndpointLookup.find` returns, as it is in the database now; raises FunctionDamaged."""
+    """What `EndpointLookup.find` returns, as it is in the database now, without the values of secrets.
+
+    Raises FunctionDamaged.
+    """
     service, qualifier, function = key
     for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
         row = find_function(connection, name, function)

@@ -15,12 +15,10 @@ from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.errors import (
     FlowServerError,
-    FunctionNotFound,
     InternalServerError,
     InvalidArgument,
     InvocationNotExists,
     ResourceThrottled,
-    ServiceNotFound,
 )
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.expiring_cache import ExpiringCache
@@ -38,6 +36,7 @@ from flowserver.engine.functions.endpoint_lookup import (
 from flowserver.engine.invocations.runs import Runs
 from flowserver.engine.reports_to_waiting_tasks import Callbacks
 from flowserver.invokers.calls import Endpoint, Invoker
+from flowserver.invokers.error_names import REFUSALS
 from flowserver.invokers.hooks import Hooks
 from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.result_of_ended_invocation import result_of_invocation
@@ -64,8 +63,6 @@ STOPPED_AT_ONCE = 200
 
 Unparked = tuple[HeldInvocation | None, bool]
 """The invocation, if this try has unparked it; whether this try or an earlier one has."""
-
-_NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
 
 
 class InvocationListener(Protocol):
@@ -359,5 +356,5 @@ class Invocations:
 
 def _found(endpoint: Lookup) -> Endpoint:
     if isinstance(endpoint, Failure):
-        raise _NOT_FOUND.get(endpoint.error, InternalServerError)(endpoint.cause)
+        raise REFUSALS.get(endpoint.error, InternalServerError)(endpoint.cause)
     return endpoint

@@ -5,6 +5,7 @@ from flowserver.store.schema import (  # noqa: F401 - importing them adds their 
     invocation_tables,
     queue_tables,
     schedule_tables,
+    secret_tables,
     tables,
     version_tables,
 )

@@ -38,6 +38,7 @@ REVISIONS: Final = (
     "0025",
     "0026",
     "0027",
+    "0028",
 )
 """The revision of every migration, oldest first."""
 

@@ -61,6 +61,7 @@ def test_its_operations() -> None:
         ),
         *("list_tasks", "report_task_succeeded", "report_task_failed"),
         *("list_functions", "get_function", "put_function", "delete_function"),
+        *("list_secrets", "get_secret", "put_secret", "delete_secret"),
         *("list_function_health", "get_function_health"),
         *("list_all_schedules", "list_schedules", "create_schedule", "get_schedule", "put_schedule", "update_schedule"),
         *("delete_schedule", "pause_schedule", "resume_schedule", "trigger_schedule", "backfill_schedule"),

@@ -62,12 +62,19 @@ _HEALTH: JsonObject = {
 }
 _SINCE: JsonObject = {"node": "5f0c2a8e", "sinceTime": "2026-01-02T03:04:05.678Z", "windowSeconds": WINDOW_SECONDS}
 
-Url = Annotated[str, Field(description="Where calls are POSTed: http or https, without credentials or fragment.")]
+Url = Annotated[
+    str,
+    Field(
+        description="Where calls are POSTed: http or https, without credentials or fragment. Its path and query may "
+        "refer to secrets: `${secret:NAME}`."
+    ),
+]
 Headers = Annotated[
     dict[str, str],
     Field(
         description="Sent with every call, in addition to the server's own. Replies show `(hidden)` in place of each "
-        "value. A request that repeats it keeps the stored value, unless a URL has another scheme, host or port."
+        "value, but for references to secrets, `${secret:NAME}`. A request that repeats it keeps the stored value, "
+        "unless a URL has another scheme, host or port."
     ),
 ]
 InitializeUrl = Annotated[
@@ -178,7 +185,7 @@ class FunctionFinding(Resource):
 
     model_config = with_examples(_WARNING)
 
-    id: Annotated[str, Field(description="`refused-address`: the server's settings refuse calls of a URL.")]
+    id: Annotated[str, Field(description="`refused-address`: the settings refuse calls of a URL; or `unknown-secret`.")]
     severity: Annotated[str, Field(description="`warning`.")]
     message: str
 
