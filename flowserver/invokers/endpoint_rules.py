@@ -97,7 +97,7 @@ def _check_called_url(text: str, name: str) -> None:
     check_url(text, name)
 
 
-def check_url(text: str, name: str) -> None:
+def check_url(text: str, name: str = "url") -> None:
     """Raise InvalidArgument unless the server may call this URL; `name` is the parameter's name in the message."""
     if MARK in text:
         raise InvalidArgument(f"{name} cannot refer to secrets: only the URLs and headers of functions can.")

@@ -67,6 +67,7 @@ def test_only_some_blocks_are_not_run() -> None:
         "how-to/failover.md",
         "how-to/install.md",
         "how-to/nats.md",
+        "how-to/secrets.md",
         "how-to/several-nodes.md",
         "how-to/signed-calls.md",
         "how-to/troubleshoot.md",

@@ -88,3 +88,11 @@ async def test_without_a_key_no_secret_can_be_set(sqlite_url: str) -> None:
         detail = assert_problem(refused, 409, "SecretsKeyMissing")["detail"]
         assert "flowserver secrets new-key" in detail
         assert (await client.get("/v1/secrets")).json() == {"secrets": [], "nextToken": None}
+
+
+async def test_only_functions_refer_to_secrets(client: httpx.AsyncClient) -> None:
+    await client.put("/v1/functions/shop/charge", json={"url": URL})
+    configuration = {"destinationConfig": {"onSuccess": {"destination": f"{URL}?k=${{secret:SHOP}}"}}}
+    path = "/2016-08-15/services/shop/functions/charge/async-invoke-config"
+    refused = await client.put(path, json=configuration)
+    assert (refused.status_code, "cannot refer to secrets" in refused.text) == (400, True)

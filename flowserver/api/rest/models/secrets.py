@@ -53,15 +53,13 @@ class SecretUser(Resource):
 
     model_config = with_examples(_USE)
 
-    kind: Annotated[str, Field(description="`function`, `subscription` or `asyncConfig`.")]
-    name: Annotated[str, Field(description="Such as `shop/charge`, or `orders/mail` for a subscription of a topic.")]
+    kind: Annotated[str, Field(description="`function`.")]
+    name: Annotated[str, Field(description="Such as `shop/charge`.")]
 
     @classmethod
     def of(cls, use: SecretUse) -> Self:
         """The resource."""
-        first, *others = use.names
-        names = first if use.kind == "subscription" else first or WITHOUT_SERVICE
-        return cls(kind=use.kind, name="/".join(filter(None, (names, *others))))
+        return cls(kind="function", name=f"{use.service or WITHOUT_SERVICE}/{use.function}")
 
 
 class Secret(Resource):

@@ -1,0 +1,38 @@
+"""`flowserver secrets`: values from stdin or a file, which nothing shows."""
+
+import json
+
+import pytest
+
+from flowserver.base.encryption import check_key
+from tests.cli.conftest import one_line
+from tests.support.server import ServerProcess
+
+
+@pytest.fixture
+def flowserver(run, sqlite_url, monkeypatch):
+    key = run("secrets", "new-key").stdout.strip()
+    check_key(key)
+    with ServerProcess(sqlite_url, environment={"FLOWSERVER_SECRETS_KEY": key}) as server:
+        monkeypatch.setenv("FLOWSERVER_URL", server.url)
+        yield run
+
+
+def test_secrets_are_set_listed_and_deleted(flowserver, tmp_path):
+    assert flowserver("secrets", "list").stderr == "There are no secrets.\n"
+    assert flowserver("secrets", "set", "SHOP", stdin="hunter2\n").stdout == "set SHOP\n"
+    (tmp_path / "value").write_text("hunter2\n")
+    assert flowserver("secrets", "set", "OTHER", "--from-file", tmp_path / "value").exit_code == 0
+    url = "http://127.0.0.1:9/charge?k=${secret:SHOP}"
+    assert flowserver("functions", "put", "shop/charge", url).exit_code == 0
+    listed = flowserver("secrets", "list").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == ["SECRET", "OTHER", "SHOP"]
+    assert listed[2].endswith("function shop/charge")
+    shown = flowserver("secrets", "list", "-o", "json").stdout
+    assert [each["name"] for each in json.loads(shown)] == ["OTHER", "SHOP"]
+    assert "hunter2" not in shown
+    used = flowserver("secrets", "delete", "SHOP")
+    assert (used.exit_code, "the function shop/charge refers to the secret SHOP" in one_line(used)) == (5, True)
+    assert flowserver("secrets", "delete", "SHOP", "--force").stdout == "deleted SHOP\n"
+    assert flowserver("secrets", "delete", "SHOP").exit_code == 3
+    assert flowserver("secrets", "set", "EMPTY", stdin="\n").exit_code == 2
