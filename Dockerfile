@@ -14,7 +14,8 @@ RUN pip install --no-cache-dir --no-index --no-deps --no-build-isolation . \
     && useradd --system --uid 10001 flowserver \
     && mkdir --mode 0700 /data \
     && chown flowserver /data
-USER flowserver
+# By its number, which Kubernetes can see is not root.
+USER 10001
 WORKDIR /data
 ENV FLOWSERVER_HOST=0.0.0.0 FLOWSERVER_DATABASE_URL=sqlite:////data/flowserver.db
 EXPOSE 8080

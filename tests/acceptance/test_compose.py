@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,12 @@ def test_the_image_runs_as_a_user_that_owns_nothing_but_the_data() -> None:
     assert [NODE["build"], NODE["read_only"]] == [".", True]
     last_run, user = DOCKERFILE.rindex("\nRUN "), DOCKERFILE.rindex("\nUSER ")
     assert last_run < user
+    (number,) = re.findall(r"^USER (\d+)$", DOCKERFILE, re.M)
+    assert f"useradd --system --uid {number} flowserver" in DOCKERFILE
+    assert int(number) > 0
+    assert re.findall(r"docker build|--build-arg (\w+)=\S+@sha256:", DOCKERFILE) == ["", "PYTHON"]
+    (program,) = re.findall(r'^ENTRYPOINT \["(\w+)"\]$', DOCKERFILE, re.M)
+    assert program in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
     (data,) = set(re.findall(r"chown flowserver (\S+)$", DOCKERFILE, re.M))
     variables = dict(re.findall(r"(FLOWSERVER_\w+)=(\S+)", DOCKERFILE))
     assert variables == {"FLOWSERVER_HOST": "0.0.0.0", "FLOWSERVER_DATABASE_URL": f"sqlite:///{data}/flowserver.db"}
