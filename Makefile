@@ -2,7 +2,7 @@
 # Node SDK and of the console, node_modules below tests/) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test covered check testing format docs release vendor screenshots lock
+.PHONY: help install run test covered check testing lowest newest format docs release vendor screenshots lock
 
 # Of all Pythons in PATH an optimised build (flowserver/base/interpreter.py), and of equals the newest. A name may exist
 # without an interpreter behind it (pyenv's shims).
@@ -61,6 +61,23 @@ covered: $(TESTING)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
 testing: $(TESTING) $(SDK_V3) $(SDK_NODE) $(CHROMIUM) ## Install what tests, proofs and benchmarks need
+
+lowest: ## Test with the oldest libraries that pyproject.toml allows
+newest: ## Test with the newest libraries that pyproject.toml allows
+
+# What users have who install without a lock file. These tests use most of what the libraries do.
+AT_BOUNDS ?= tests/api tests/cli tests/client tests/flowtests tests/front tests/invokers tests/store/test_migrations.py
+lowest: RESOLUTION := lowest-direct
+newest: RESOLUTION := highest
+lowest newest: testing
+	$(PIP) install uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/$@
+	$(BIN)/uv pip compile --quiet --resolution $(RESOLUTION) --python-version 3.11 $(EXTRAS:%=--extra %) pyproject.toml \
+		--output-file $(VENV)/$@/constraints.txt
+	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --constraint $(VENV)/$@/constraints.txt --group build \
+		--editable '.[nats,postgres,test]'
+	PATH="$(CURDIR)/$(VENV)/$@/bin:$$PATH" FLOWSERVER_TEST_SDK_V3=$(CURDIR)/$(VENV)/sdk-v3 \
+		$(CLEAN) $(VENV)/$@/bin/python -m pytest -n $(WORKERS) --dist loadscope $(AT_BOUNDS)
 
 check: $(TESTING) ## Lint, formatting, types and import layers
 	$(BIN)/ruff check .
