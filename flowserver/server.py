@@ -5,7 +5,7 @@ import logging
 import math
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -124,7 +124,9 @@ class Application(Starlette):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or (scope["path"] in monitoring.PATHS and scope["method"] in monitoring.METHODS):
+        if scope["type"] == "http" and scope["method"] == "POST" and is_rpc(scope):  # most requests
+            await self._rpc(scope, receive, send)
+        elif scope["type"] != "http" or (scope["path"] in monitoring.PATHS and scope["method"] in monitoring.METHODS):
             await super().__call__(scope, receive, send)
         elif self._files.serves(scope):
             await self._console(scope, receive, send)
@@ -173,8 +175,9 @@ class _Rpc:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._state.rpc(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
+        route: RpcRoute = self._state.rpc
+        return route(scope, receive, send)
 
 
 class _Later:

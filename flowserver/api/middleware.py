@@ -21,7 +21,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
-from flowserver.base.request_context import one_request
+from flowserver.base.request_context import RequestContext
 from flowserver.concurrency.background_throttle import BACKGROUND
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class RequestFrame:
             return
         request_id = str(uuid_utils.uuid4())
         client = scope.get("client")
-        with one_request(request_id, "" if client is None else client[0]) as request:
+        with RequestContext(request_id, "" if client is None else client[0]) as request:
             if not access_log.is_on():
                 await self._serve(scope, receive, send, request_id)
                 return
@@ -180,7 +180,10 @@ def _asked_for_bytes(scope: Scope) -> int:
 
 def _length_of(start: Message) -> int:
     """The length of the body that a response's start announces; 0 if it does not."""
-    return next((int(value) for name, value in start.get("headers", ()) if name.lower() == b"content-length"), 0)
+    for name, value in start.get("headers", ()):
+        if name.lower() == b"content-length":
+            return int(value)
+    return 0
 
 
 def _too_large(body_bytes_max: int) -> str:
@@ -206,7 +209,7 @@ class _Answer:
                 self._is_large = True
             self.begun = True
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one
-            headers = [*message.get("headers", []), (b"x-request-id", request_id)]
+            headers = [*message.get("headers", ()), (b"x-request-id", request_id)]
             if message["status"] in TRY_LATER and not any(name.lower() == b"retry-after" for name, _ in headers):
                 headers.append((b"retry-after", RETRY_AFTER))
             is_leaving = self._frame.is_leaving()
@@ -214,7 +217,7 @@ class _Answer:
                 headers = [(name, value) for name, value in headers if name != b"connection"]
             if is_leaving:  # so that no further request meets a closing connection
                 headers.append((b"connection", b"close"))
-            message = {**message, "headers": headers}
+            message["headers"] = headers
         elif self._is_large or len(message.get("body", b"")) > PIECE_BYTES:
             await self._send_in_pieces(message)
             return

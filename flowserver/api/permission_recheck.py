@@ -15,7 +15,7 @@ Check = Callable[[], Awaitable[object]]
 
 
 class WhileAllowed:
-    """`async with WhileAllowed(check):` ends its block with the AccessDenied that `check` raises.
+    """`with WhileAllowed(check):` ends its block with the AccessDenied that `check` raises.
 
     It asks every RECHECK_SECONDS; a block that ends sooner costs a timer. Any other error of `check`, such as that of a
     database that is away, ends nothing.
@@ -26,7 +26,7 @@ class WhileAllowed:
         self._denied: AccessDenied | None = None
         self._checking: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         """Begin to watch the present task."""
         task = asyncio.current_task()
         assert task is not None
@@ -36,7 +36,7 @@ class WhileAllowed:
         self._wait()
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         """Watch no longer. Raises AccessDenied if that is what ended the block."""

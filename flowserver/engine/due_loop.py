@@ -20,7 +20,7 @@ from abc import abstractmethod
 from typing import Final
 
 from flowserver.base.clock import Clock
-from flowserver.concurrency.waiting import is_set_within
+from flowserver.concurrency.waiting import Signal
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.cluster.membership import Membership
 
@@ -40,7 +40,7 @@ class DueLoop(BackgroundLoop):
     def __init__(self, clock: Clock, membership: Membership) -> None:
         self._clock = clock
         self._membership = membership
-        self._wake = asyncio.Event()
+        self._wake = Signal()
         self._next_at: int | None = None
 
     @abstractmethod
@@ -84,5 +84,5 @@ class DueLoop(BackgroundLoop):
             if seconds <= 0:
                 return
             self._wake.clear()
-            if not await is_set_within(self._wake, seconds):
+            if not await self._wake.is_set_within(seconds):
                 return

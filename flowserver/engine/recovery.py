@@ -20,14 +20,13 @@ joins gets its part of what has piled up, and one node's clients keep all nodes 
 orphaned, but meant for another node. A node keeps what falls to itself, so a call moves once, unless it is not taken.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from flowserver.concurrency.waiting import is_set_within
+from flowserver.concurrency.waiting import Signal
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.context import EngineContext
 from flowserver.store.access_keys import delete_expired_nonces
@@ -136,7 +135,7 @@ class Recovery(BackgroundLoop):
         self._kinds = [(kind, LostCalls[Any]()) for kind in kinds]
         self._has_swept = False
         self._has_left_orphans = False
-        self._sweep_now = asyncio.Event()
+        self._sweep_now = Signal()
         self._sweep_now.set()
 
     def sweep_soon(self) -> None:
@@ -145,7 +144,7 @@ class Recovery(BackgroundLoop):
 
     async def _iterate(self) -> None:
         """All nodes sweep for a reason, so each takes its share; a sweep that only its time has brought takes all."""
-        has_reason = await is_set_within(self._sweep_now, LEFT_SECONDS if self._has_left_orphans else SWEEP_SECONDS)
+        has_reason = await self._sweep_now.is_set_within(LEFT_SECONDS if self._has_left_orphans else SWEEP_SECONDS)
         self._sweep_now.clear()
         await self.sweep(only_own_share=has_reason)
 

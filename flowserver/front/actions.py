@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowserver.api.rpc.router import ActionHandler
-from flowserver.base.request_context import one_request, present_request
+from flowserver.base.request_context import RequestContext, present_request
 from flowserver.front.link import Handler, Link
 from flowserver.operations.callers import Caller
 
@@ -32,7 +32,7 @@ def handlers_of_actions(carry_out: ActionHandler) -> Mapping[str, Handler]:
         action: str, parameters: Mapping[str, str], request_id: str, remote: str, who: Sequence[Any]
     ) -> list[bytes]:
         caller = Caller(*who)
-        with one_request(request_id, remote) as request:
+        with RequestContext(request_id, remote) as request:
             request.api, request.route = "RPC", action
             request.key_id, request.key_label = caller.key_id, caller.label or ""
             return await carry_out(action, parameters, request_id, caller)

@@ -19,7 +19,6 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import load_json_object
 from flowserver.base.names import check_execution_name
-from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
@@ -279,7 +278,7 @@ class ExecutionOperations:
             left = until - loop.time()
             if left <= 0:
                 break
-            await is_set_within(watch.woken, min(left, LOOK_AGAIN_SECONDS))
+            await watch.woken.is_set_within(min(left, LOOK_AGAIN_SECONDS))
             if watch.end is not None and watch.end.is_of(row):
                 return watch.end.applied_to(row)
             watch.woken.clear()  # another execution of that name may have ended, or this one after a redrive

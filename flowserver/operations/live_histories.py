@@ -32,7 +32,7 @@ from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.concurrency.threads import run_aside
-from flowserver.concurrency.waiting import is_set_within
+from flowserver.concurrency.waiting import Signal
 from flowserver.engine.engine import Engine
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.fold_cache import read_on
@@ -164,7 +164,7 @@ class LiveHistories:
                 if page is None:
                     is_stopping = self._engine.watchers.is_stopping
                     if followed.has_nothing_after(after_event_id) and not followed.is_over and not is_stopping:
-                        await is_set_within(followed.news, LOOK_AGAIN_SECONDS)
+                        await followed.news.is_set_within(LOOK_AGAIN_SECONDS)
                         continue
                     look = await followed.read(after_event_id)
                     page = look.page
@@ -214,7 +214,7 @@ class _Followed:
 
     def __init__(self, engine: Engine, search: HistorySearch, kind: _Kind, kept: "_KeptPages") -> None:
         self.readers = self.readers_most = 0
-        self.news = asyncio.Event()
+        self.news = Signal()
         """Set, and replaced, when there may be something new."""
         self.is_over = False
         """Whether the execution was over at the last look."""
@@ -252,7 +252,7 @@ class _Followed:
 
     async def _follow(self) -> None:
         while True:
-            await is_set_within(self._watch.woken, LOOK_AGAIN_SECONDS)
+            await self._watch.woken.is_set_within(LOOK_AGAIN_SECONDS)
             self._watch.woken.clear()
             news, self._watch.news = self._watch.news, []
             self._changes += 1
@@ -261,7 +261,7 @@ class _Followed:
                 with suppress(Exception):  # readers then read for themselves, and get the error
                     await self._reads.run(end, partial(self._read_news, end, news))
             self.news.set()
-            self.news = asyncio.Event()
+            self.news = Signal()
             await asyncio.sleep(PAUSE_SECONDS + PAUSE_SECONDS_EACH * self.readers)
 
     async def _read_news(self, place: int, committed: Sequence[Event]) -> _Look:

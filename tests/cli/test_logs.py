@@ -11,7 +11,7 @@ import pytest
 
 from flowserver.api.rpc.signed_texts import v1_signature, v1_string_to_sign
 from flowserver.base.clock import SystemClock, format_instant
-from flowserver.base.request_context import one_request
+from flowserver.base.request_context import RequestContext
 from flowserver.cli.logs import JsonFormatter, LineFormatter, set_up_logs, tells_of_a_fault
 from tests.support.access_key import ACCESS_KEY_ID, SECRET, TOKEN, create_database_with_key
 from tests.support.function_server import FunctionError, FunctionServer
@@ -51,7 +51,7 @@ def test_requests_cut_off_by_the_shutdown_are_not_errors():
 
 
 def test_lines_name_the_request_that_they_belong_to():
-    with one_request("r-1") as request:
+    with RequestContext("r-1") as request:
         request.key_id = "key-1"
         human = LineFormatter().format(_record("request r-1 failed"))
         json_line = json.loads(JsonFormatter().format(_record("failed")))

@@ -88,7 +88,7 @@ class MnsRoute:
             request = SignedRequest(scope["method"], _resource(scope), headers, body)
             check = await self._check_caller(request, need, changes)
             if serve in MAY_WAIT:
-                async with WhileAllowed(check):
+                with WhileAllowed(check):
                     answer = await _unless_gone(serve(self._operations, call), receive)
             else:
                 answer = await serve(self._operations, call)

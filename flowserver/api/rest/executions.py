@@ -88,7 +88,7 @@ async def start_execution(
         must_be_same=True,
     )
     if query.wait:
-        async with allowed:
+        with allowed:
             row = await operations.executions.describe(flow, row.name, wait_seconds=query.wait)
     location = f"/v1/flows/{flow}/executions/{row.name}"
     return answer(Execution.of(row), 201 if is_new else 200, {"Location": location})
@@ -165,7 +165,7 @@ async def get_execution(
     `?documents=false` it leaves out input, output and definition: for clients that ask often. They stay the same until
     `status` or `redriveCount` changes.
     """
-    async with allowed:
+    with allowed:
         row = await operations.executions.describe(flow, execution, wait_seconds=query.wait, documents=query.documents)
         current = await operations.current_steps.find(row) if query.current_steps else None
         return answer((Execution if query.documents else ExecutionState).of(row, current))

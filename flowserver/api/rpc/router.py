@@ -9,7 +9,7 @@ A plain ASGI application: what a framework does around one route costs several t
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -109,7 +109,7 @@ class RpcRoute:
         caller, check = await self._check_caller(received, NEEDS[name], changes=changes)
         if name not in WAITING:
             return await self._handler(name, parameters, request_id, caller)
-        async with WhileAllowed(check):
+        with WhileAllowed(check):
             return await self._handler(name, parameters, request_id, caller)
 
     async def _check_caller(self, received: SignedRequest, need: Need, *, changes: bool) -> tuple[Caller, Check]:
@@ -162,12 +162,19 @@ def _fields(text: str) -> list[tuple[str, str]]:
         return []
     if "%00" in text or "\0" in text:
         raise InvalidArgument("the parameters must not hold NUL characters")  # PostgreSQL cannot store them
-    try:
-        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+    if text.count("&") >= FIELDS_MAX:
+        raise EntityTooLarge(f"a request has at most {FIELDS_MAX} parameters")
+    try:  # as `parse_qsl`, which takes three times as long
+        pairs = [field.partition("=") for field in text.split("&") if field]
+        return [(_decoded(name), _decoded(value)) for name, _, value in pairs]
     except UnicodeDecodeError:
         raise InvalidArgument("the parameters must be percent-encoded UTF-8") from None
-    except ValueError:
-        raise EntityTooLarge(f"a request has at most {FIELDS_MAX} parameters") from None
+
+
+def _decoded(text: str) -> str:
+    if "+" in text:
+        text = text.replace("+", " ")
+    return unquote_to_bytes(text).decode() if "%" in text else text
 
 
 def _named_by_client(received: SignedRequest) -> str | None:

@@ -1,12 +1,12 @@
 """Wakes the requests that wait for an execution: long polls, synchronous starts, live histories."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from flowserver.concurrency.waiting import Signal
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution
 from flowserver.store.executions.committed_ends import End
@@ -16,7 +16,7 @@ from flowserver.store.executions.committed_ends import End
 class Watch:
     """One request that waits."""
 
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: Signal = field(default_factory=Signal)
     """Set when it is time to read the execution."""
     end: End | None = None
     """The end, if this node committed it; if None, read the execution."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from flowserver.base.errors import AccessDenied
-from flowserver.base.request_context import one_request
+from flowserver.base.request_context import RequestContext
 from flowserver.operations.access import make_access_key
 from flowserver.operations.audited import AUDITED
 from flowserver.operations.refusals import RefusalLog
@@ -111,7 +111,7 @@ async def test_an_operation_has_a_record_before_it_begins(app: Application, clie
         assert (begun.operation, begun.object, begun.result) == ("flows.delete", "flows/x", "")
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), one_request("r", "127.0.0.1"):
+    with pytest.raises(ZeroDivisionError), RequestContext("r", "127.0.0.1"):
         await audit.recorded("flows.delete", "flows/x", interrupted)
     shown = await records_of(client)
     assert told(shown) == [("flows.delete", "flows/x", None)]
@@ -210,7 +210,7 @@ async def test_a_flood_of_refusals_makes_few_records(clock: ManualClock) -> None
 
     async def flood() -> None:
         for number in range(1_000):
-            with one_request(str(number), f"192.0.2.{number % 200}"):
+            with RequestContext(str(number), f"192.0.2.{number % 200}"):
                 refusals.note(AccessDenied())
         await asyncio.sleep(0)
 
@@ -218,7 +218,7 @@ async def test_a_flood_of_refusals_makes_few_records(clock: ManualClock) -> None
     assert sorted(each.count for each in written.values()) == [5, 5, 5, 985]
     assert len(writes) == 1
     clock.advance(seconds=3_600)
-    with one_request("later", "192.0.2.0"):
+    with RequestContext("later", "192.0.2.0"):
         refusals.note(AccessDenied())
     await refusals.close()
     assert [each.count for each in written.values()][4:] == [1]

@@ -112,6 +112,13 @@ async def test_blanks_may_be_written_both_ways(rpc: Rpc, encoded: str) -> None:
     assert success(await rpc.http.post("/", content=body, headers=headers))["Input"] == '{"k":"v 1"}'
 
 
+async def test_fields_may_be_empty_and_values_may_hold_equals_signs(rpc: Rpc) -> None:
+    await rpc.create_flow("f")
+    body = 'Action=StartExecution&&flag&=x&FlowName=f&ExecutionName=e&Input={"k":"a=b"}&'
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert success(await rpc.http.post("/", content=body, headers=headers))["Input"] == '{"k":"a=b"}'
+
+
 async def test_texts_need_not_be_percent_encoded(rpc: Rpc) -> None:
     """As curl's -d sends them."""
     body = 'Action=CreateFlow&Name=f&Type=FDL&Description=中 ~*&Definition={"version":"v1","type":"flow","steps":[]}'
