@@ -76,7 +76,7 @@ lowest newest: testing
 		--output-file $(VENV)/$@/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --constraint $(VENV)/$@/constraints.txt --group build \
 		--editable '.[nats,postgres,test]'
-	PATH="$(CURDIR)/$(VENV)/$@/bin:$$PATH" FLOWSERVER_TEST_SDK_V3=$(CURDIR)/$(VENV)/sdk-v3 \
+	PATH="$(CURDIR)/$(VENV)/$@/bin:$$PATH" \
 		$(CLEAN) $(VENV)/$@/bin/python -m pytest -n $(WORKERS) --dist loadscope $(AT_BOUNDS)
 
 check: $(TESTING) ## Lint, formatting, types and import layers
