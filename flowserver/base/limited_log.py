@@ -16,6 +16,15 @@ LINES_PER_KEY: Final = 10
 LINES_IN_ALL: Final = 100
 KEYS_MAX: Final = 1_000
 
+STEP_CALL_FAILED: Final = (
+    "the call of %(target)s failed with %(error)s: request id %(request_id)s, flow %(flow)s, execution %(execution)s, "
+    "step %(step)s, attempt %(attempt)d"
+)
+INVOCATION_CALL_FAILED: Final = (
+    "the call of %(function)s failed with %(error)s: request id %(request_id)s, invocation %(invocation_id)s, "
+    "attempt %(attempt)d"
+)
+
 
 class _Second:
     """How many lines were written in the present second, and how many were left out since the last."""

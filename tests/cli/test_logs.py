@@ -11,6 +11,7 @@ import pytest
 
 from flowserver.api.rpc.signed_texts import v1_signature, v1_string_to_sign
 from flowserver.base.clock import SystemClock, format_instant
+from flowserver.base.encryption import new_key
 from flowserver.base.request_context import RequestContext
 from flowserver.cli.logs import JsonFormatter, LineFormatter, set_up_logs, tells_of_a_fault
 from tests.support.access_key import ACCESS_KEY_ID, SECRET, TOKEN, create_database_with_key
@@ -124,7 +125,7 @@ def signed(**parameters):
 def test_lines_of_a_server_hold_ids_and_no_secrets(sqlite_url):
     """At the level debug, where libraries speak, too; with one line for each request, from both processes."""
     create_database_with_key(sqlite_url)
-    events = SimpleQueue()
+    events, secrets_key = SimpleQueue(), new_key()
 
     def answer(call):
         events.put(call.event)
@@ -134,11 +135,15 @@ def test_lines_of_a_server_hold_ids_and_no_secrets(sqlite_url):
     flags = ("--log-format", "json", "--log-level", "debug", "--access-log", "--processes", "2")
     with (
         FunctionServer(answer) as functions,
-        ServerProcess(sqlite_url, *flags) as server,
+        ServerProcess(sqlite_url, *flags, environment={"FLOWSERVER_SECRETS_KEY": secrets_key}) as server,
         httpx.Client(base_url=server.url, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS) as client,
     ):
+        client.put("/v1/secrets/CODE", json={"value": "named-secret"}).raise_for_status()
         for name in ("ask", "charge"):
-            function = {"url": f"{functions.url}/{name}?code=query-secret", "headers": {"X-Key": "header-secret"}}
+            function = {
+                "url": f"{functions.url}/{name}?code=query-secret",
+                "headers": {"X-Key": "header-secret", "X-Code": "${secret:CODE}"},
+            }
             client.put(f"/v1/functions/shop/{name}", json=function).raise_for_status()
         client.put("/v1/flows/pay", content=DEFINITION, headers={"Content-Type": "application/yaml"}).raise_for_status()
         start = {"name": "one", "input": {"pin": "input-secret"}}
@@ -151,9 +156,12 @@ def test_lines_of_a_server_hold_ids_and_no_secrets(sqlite_url):
         assert reported.status_code == 200, reported.text
         assert client.get("/v1/flows/pay/executions/one?wait=60").json()["status"] == "Failed"
         assert client.get("/healthz").status_code == 200
+        assert functions.calls[-1].headers["x-code"] == "named-secret"
 
-    inputs = [f"{place}-secret" for place in ("answer", "query", "header", "input", "url", "wrong")]
-    assert [each for each in (SECRET, TOKEN, token, sent["Signature"], *inputs) if each in server.log] == []
+    inputs = [f"{place}-secret" for place in ("answer", "query", "header", "input", "url", "wrong", "named")]
+    assert [
+        each for each in (SECRET, TOKEN, token, sent["Signature"], secrets_key, *inputs) if each in server.log
+    ] == []
     lines = [json.loads(line) for line in server.log.splitlines()]
     [failed] = [line for line in lines if line.get("error") == "NoMoney"]
     assert failed["request_id"] == functions.calls[-1].headers["x-fc-request-id"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.base.limited_log import LimitedLog
+from flowserver.base.limited_log import STEP_CALL_FAILED, LimitedLog
 from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
 from flowserver.engine.commit.outage_retry import retry_until_available
@@ -26,11 +26,6 @@ from flowserver.machine.sub_flow_reply import reply_to_start
 from flowserver.store.executions.new_executions import NewExecution
 
 log = logging.getLogger(__name__)
-
-FAILED = (
-    "the call of %(target)s failed with %(error)s: request id %(request_id)s, flow %(flow)s, execution %(execution)s, "
-    "step %(step)s, attempt %(attempt)d"
-)
 
 
 class TaskResult(NamedTuple):
@@ -167,7 +162,7 @@ class StepCalls:
         target = command.target.action if isinstance(command.target, ActionTarget) else command.target.arn
         call = {"target": target, "error": failure.error, "request_id": request_id}
         place = {"step": command.step_name, "attempt": command.attempt}
-        self._failures.write(logging.INFO, target, FAILED, call | log_fields(caller) | place)
+        self._failures.write(logging.INFO, target, STEP_CALL_FAILED, call | log_fields(caller) | place)
 
     def _time_left_ms(self, deadline_at: int | None) -> int:
         if deadline_at is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.base.limited_log import LimitedLog
+from flowserver.base.limited_log import INVOCATION_CALL_FAILED, LimitedLog
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.shutdown import drain
@@ -47,11 +47,6 @@ from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import storable
 
 log = logging.getLogger(__name__)
-
-FAILED = (
-    "the call of %(function)s failed with %(error)s: request id %(request_id)s, invocation %(invocation_id)s, "
-    "attempt %(attempt)d"
-)
 
 
 class Run:
@@ -241,7 +236,7 @@ class Runs:
         if isinstance(outcome, AttemptFailed):
             ids = {"request_id": row.request_id, "invocation_id": row.invocation_id, "attempt": call.attempt}
             values = {"function": call.title, "error": outcome.error, **ids}
-            self._failures.write(logging.INFO, call.title, FAILED, values)
+            self._failures.write(logging.INFO, call.title, INVOCATION_CALL_FAILED, values)
         return outcome
 
 
