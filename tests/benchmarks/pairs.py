@@ -19,6 +19,7 @@ from tests.benchmarks.load import run_in_flight
 from tests.benchmarks.stage import Shape, Stage, staged
 from tests.benchmarks.suspended import complete, suspend
 from tests.benchmarks.workloads import IN_FLIGHT, start_sync
+from tests.support.postgres import fresh_database, running_postgres
 
 WARM_UP_SLICES = 2
 
@@ -117,11 +118,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.pairs", description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="the other checkout")
     parser.add_argument("--only", default=",".join(WORKLOADS), help="workloads, by default %(default)s")
+    parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite", help="default %(default)s")
     parser.add_argument("--slices", type=int, default=40, help="slices of each, by default %(default)s")
     options = parser.parse_args(arguments)
     with ExitStack() as stack:
-        here = stack.enter_context(staged(None, Shape()))
-        there = stack.enter_context(staged(None, Shape(), str(options.checkout.resolve() / ".venv/bin/python")))
+        urls: list[str | None] = [None, None]
+        if options.database == "postgres":
+            server = stack.enter_context(running_postgres(durable=True))
+            urls = [stack.enter_context(fresh_database(server)) for _ in urls]
+        here = stack.enter_context(staged(urls[0], Shape()))
+        there = stack.enter_context(staged(urls[1], Shape(), str(options.checkout.resolve() / ".venv/bin/python")))
         asyncio.run(_main([here, there], options.only.split(","), options.slices))
 
 

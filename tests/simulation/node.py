@@ -31,7 +31,8 @@ from flowserver.store.access_keys import delete_expired_nonces
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
+from flowserver.store.executions.saving import Changes, clear_callback
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.schedules.due_schedules import save_current_turns
 from tests.simulation.case import TOKEN_CHARACTERS

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from psycopg import RawCursor
 from sqlalchemy import Connection
 
 from tests.store.plans import listening
@@ -40,7 +41,7 @@ def _rows_visited(connection: Connection, query: Callable[[Connection], Any]) ->
 
     def count(driver: Any, sql: str, values: Any) -> None:
         nonlocal visited
-        with driver.cursor() as cursor:
+        with RawCursor(driver) if isinstance(values, list) else driver.cursor() as cursor:
             cursor.execute("SAVEPOINT counted")
             ((found,),) = cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", values).fetchall()
             cursor.execute("ROLLBACK TO counted")

@@ -1,10 +1,14 @@
 """A database's plans for the statements of a query function."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from psycopg import RawCursor
 from sqlalchemy import Connection
+
+from flowserver.store.sql.pipeline import Pipeline
+from flowserver.store.sql.prepared import PIPELINE, send_waiting
 
 Heard = Callable[[Any, str, Any], None]
 """Called with the driver's connection, a statement and its values, before the statement is executed."""
@@ -17,11 +21,12 @@ def plan_of(connection: Connection, query: Callable[[Connection], Any]) -> list[
         query(connection)
     assert asked, "no statement was executed"
     is_sqlite = connection.dialect.name == "sqlite"
-    cursor, plan = driver.cursor(), list[str]()
+    plan = list[str]()
     for sql, values in asked:
+        cursor = RawCursor(driver) if isinstance(values, list) else driver.cursor()
         cursor.execute(f"EXPLAIN {'QUERY PLAN ' if is_sqlite else ''}{sql}", values)
         plan.extend(str(line[-1]) for line in cursor.fetchall())
-    cursor.close()
+        cursor.close()
     return plan
 
 
@@ -31,10 +36,14 @@ def listening(connection: Connection, heard: Heard) -> Iterator[Any]:
     pooled: Any = connection.connection
     driver = pooled.dbapi_connection
     pooled.dbapi_connection = _ReportingConnection(driver, heard)
+    if connection.dialect.name == "postgresql":
+        connection.info[PIPELINE] = _ReportingPipeline(driver, heard)
     try:
         yield driver
+        send_waiting(connection)
     finally:
         pooled.dbapi_connection = driver
+        connection.info.pop(PIPELINE, None)
 
 
 class _Proxy:
@@ -56,6 +65,18 @@ class _ReportingConnection(_Proxy):
 
     def cursor(self, *arguments: Any, **named: Any) -> Any:
         return _ReportingCursor(self._driver.cursor(*arguments, **named), self._heard)
+
+
+class _ReportingPipeline(Pipeline):
+    """A pipeline that reports its statements, with their values in a list."""
+
+    def __init__(self, driver: Any, heard: Heard) -> None:
+        super().__init__(driver)
+        self._heard = heard
+
+    def later(self, sql: str, values: Sequence[object], *arguments: Any, **named: Any) -> None:
+        self._heard(self._driver, sql, list(values))
+        super().later(sql, values, *arguments, **named)
 
 
 class _ReportingCursor(_Proxy):

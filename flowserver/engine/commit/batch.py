@@ -39,13 +39,14 @@ from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskReplied
 from flowserver.machine.state import Execution
 from flowserver.machine.turn import OutcomeKind
-from flowserver.store.cluster.nodes import hold_lease
+from flowserver.store.cluster.nodes import hold_lease_later
 from flowserver.store.executions.history import has_event
 from flowserver.store.executions.loading import load_headers
-from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
+from flowserver.store.executions.saving import Changes, clear_callback, park_execution, save_changes
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.invocations.untold_results import clear_invocation_callbacks
-from flowserver.store.sql.prepared import execute_plain
+from flowserver.store.sql.prepared import execute_plain, send_waiting
 
 log = logging.getLogger(__name__)
 
@@ -111,10 +112,10 @@ class Batch:
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Process the items in order and save; the caller commits, and only then acts on the result.
 
-        Raises LeaseLost before any work if this node was declared dead. Raises NotMarked and TooMuchAtOnce; the caller
+        Raises LeaseLost before any turn if this node was declared dead. Raises NotMarked and TooMuchAtOnce; the caller
         must roll back.
         """
-        hold_lease(self._connection, self._context.lease.node_id)
+        hold_lease_later(self._connection, self._context.lease.node_id)
         self._may_divide = len(items) > 1
         envelopes = [item for item in items if isinstance(item, Envelope)]
         news = [envelope.new for envelope in envelopes if envelope.new is not None]
@@ -122,6 +123,7 @@ class Batch:
         redriven = {each.execution_id for each in envelopes if each.redrive is not None}
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None], redriven)
         self._starts = Starts(self._connection, news, self._stored)
+        send_waiting(self._connection)
         self._redrives = Redrives(self._connection, self._context, self._stored, self._changes)
         answers = self._do_all(items)
         self._left = {item.execution_id for item in items[len(answers) :] if isinstance(item, Envelope)}

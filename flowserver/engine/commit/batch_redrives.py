@@ -11,7 +11,8 @@ from flowserver.engine.commit.batch_items import Receipt, ReceiptKind
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.machine.messages import Message, Redrive
 from flowserver.store.executions.redriving import RedriveRequest, prepare_redrive
-from flowserver.store.executions.saving import Changes, VersionConflict
+from flowserver.store.executions.saving import Changes
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.sql.prepared import execute_plain
 

@@ -11,7 +11,7 @@ from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
 from flowserver.store.executions.lookups import find_names, find_statuses
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.saving import VersionConflict
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.shown_executions import row_of_new
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.flows import FlowRow, find_flows

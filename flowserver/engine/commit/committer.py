@@ -36,7 +36,8 @@ from flowserver.machine.messages import RetryLostCall
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.history import has_event
-from flowserver.store.executions.saving import VersionConflict, park_execution
+from flowserver.store.executions.saving import park_execution
+from flowserver.store.executions.saving_headers import VersionConflict, was_rolled_back
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away, is_conflict, lost_connection, reason_of
 from flowserver.store.sql.unreadable import is_damage
@@ -228,7 +229,7 @@ class Committer:
             self._exceeded_memory = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
-            tried, again = self._tried, _for_retry(items, self._tried)
+            again = _for_retry(items, tried := None if was_rolled_back(error) else self._tried)
             effects = [tried.effects] if tried is not None and self._is_durable(tried) else []
             if len(items) == 1:
                 results = [self._commit_alone(again[0], error)]

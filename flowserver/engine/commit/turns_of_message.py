@@ -11,7 +11,7 @@ from flowserver.machine.messages import Continue, Message
 from flowserver.machine.turn import Turn
 from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.executions.loading import load_finished, lock_versions
-from flowserver.store.executions.saving import VersionConflict
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
 
 

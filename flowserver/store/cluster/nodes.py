@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Text, bindparam, delete, func, insert, select
 from sqlalchemy.sql import column
 
 from flowserver.store.schema.tables import nodes
-from flowserver.store.sql.prepared import fetch_all
+from flowserver.store.sql.prepared import require_later, send_waiting
 
 NO_NODE = ""
 """The lease of a call that no node has taken yet: any node may take it."""
@@ -44,8 +44,13 @@ def hold_lease(connection: Connection, node_id: str) -> None:
 
     On PostgreSQL the lock prevents the deletion of the row, not the node's own beats.
     """
-    if not fetch_all(connection, _HOLD_LEASE, {"b_id": node_id}):
-        raise LeaseLost(f"node {node_id} was taken for dead")
+    hold_lease_later(connection, node_id)
+    send_waiting(connection)
+
+
+def hold_lease_later(connection: Connection, node_id: str) -> None:
+    """Like `hold_lease`; on PostgreSQL together with the next statement, which may raise LeaseLost."""
+    require_later(connection, _HOLD_LEASE, {"b_id": node_id}, LeaseLost(f"node {node_id} was taken for dead"))
 
 
 _HOLD_LEASE = (

@@ -21,7 +21,7 @@ from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.machine.events import Event, EventType
 from flowserver.store.executions.history_parts import INSERT_PART, KnownParts, PartId, PartReader, part_row
 from flowserver.store.schema.tables import histories
-from flowserver.store.sql.prepared import execute_many, fetch_rows
+from flowserver.store.sql.prepared import fetch_rows, write_later
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 
 log = logging.getLogger(__name__)
@@ -50,8 +50,8 @@ def save_events(connection: Connection, batch: Iterable[tuple[str, Sequence[Even
     parts: list[dict[str, Any]] = []
     for execution_id, events, known in batch:
         rows.extend(_rows(execution_id, events, known, parts))
-    execute_many(connection, INSERT_PART, parts)
-    execute_many(connection, _INSERT, rows)
+    write_later(connection, INSERT_PART, parts)
+    write_later(connection, _INSERT, rows)
 
 
 def _rows(

@@ -25,7 +25,7 @@ from flowserver.store.schema.tables import (
     scopes,
 )
 from flowserver.store.sql.list_parameter import among, texts
-from flowserver.store.sql.prepared import execute_many, fetch_rows
+from flowserver.store.sql.prepared import fetch_rows, write_later
 from flowserver.store.sql.unreadable import checks_of, damage_in
 
 
@@ -57,10 +57,10 @@ def keep_scopes(connection: Connection, ended: Sequence[tuple[StoredExecution, K
     if ids:
         connection.execute(_COPY_SCOPES, {"ids": texts(connection, ids)})
         connection.execute(_COPY_ITEMS, {"ids": texts(connection, ids)})
-    execute_many(connection, _DELETE_SCOPE, list(_outdated(ended)))
-    execute_many(connection, _DELETE_ITEMS, list(_joined(ended)))
-    execute_many(connection, _INSERT_SCOPE, list(_changed(ended)))
-    execute_many(connection, _INSERT_ITEM, list(_finished(ended)))
+    write_later(connection, _DELETE_SCOPE, list(_outdated(ended)))
+    write_later(connection, _DELETE_ITEMS, list(_joined(ended)))
+    write_later(connection, _INSERT_SCOPE, list(_changed(ended)))
+    write_later(connection, _INSERT_ITEM, list(_finished(ended)))
 
 
 def _outdated(ended: Sequence[tuple[StoredExecution, KeptChanges]]) -> Iterator[dict[str, Any]]:

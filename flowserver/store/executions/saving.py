@@ -25,16 +25,12 @@ from flowserver.machine.turn import Turn
 from flowserver.store.executions.history import save_events
 from flowserver.store.executions.kept_scopes import KeptChanges, keep_scopes
 from flowserver.store.executions.loading import lock_versions
-from flowserver.store.executions.saving_headers import save_headers
+from flowserver.store.executions.saving_headers import VersionConflict, save_headers
 from flowserver.store.executions.stored_execution import SavedScope, StoredExecution
 from flowserver.store.invocations.stop_marks import mark_unwanted, mark_unwanted_of
 from flowserver.store.schema.tables import NOT_ENDED, executions, finished_items, scopes
-from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.prepared import execute_many, write_later
 from flowserver.store.sql.unreadable import storable
-
-
-class VersionConflict(Exception):
-    """Another node committed a turn of this execution since it was loaded; reload and try again."""
 
 
 @dataclass(slots=True)
@@ -100,7 +96,8 @@ class Changes:
 def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
     """Write what the turns changed. The calls that they order are leased to `node_id` in the same rows.
 
-    Raises VersionConflict if another node has changed any of the executions; the caller must roll back.
+    Raises VersionConflict if another node has changed any of the executions, on PostgreSQL as late as with the COMMIT;
+    the caller must roll back.
     """
     _save_headers(connection, batch)
     keep_scopes(connection, [(each.stored, each.kept) for each in batch if each.kept and not each.stored.is_bare])
@@ -122,20 +119,19 @@ def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
         for each in batch
         if each.is_redriven or each.begins_to_wait or (not each.is_new and not each.stored.execution.is_running)
     ]
-    if not save_headers(connection, new, old, redriven, results):
-        raise VersionConflict
+    save_headers(connection, new, old, redriven, results)
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
     ended = [changes.stored.execution.execution_id for changes in batch if not changes.stored.execution.is_running]
-    execute_many(connection, _DELETE_SCOPES, [{"b_id": execution_id} for execution_id in ended])
+    write_later(connection, _DELETE_SCOPES, [{"b_id": execution_id} for execution_id in ended])
     gone = [
         {"b_id": changes.stored.execution.execution_id, "b_scope": scope_id}
         for changes in batch
         if changes.stored.execution.is_running
         for scope_id in sorted(changes.removed)
     ]
-    execute_many(connection, _DELETE_SCOPE, gone)
+    write_later(connection, _DELETE_SCOPE, gone)
     rows: dict[ScopeChange, list[dict[str, Any]]] = defaultdict(list)
     for changes in batch:
         for scope_id in changes.removed:
@@ -143,10 +139,9 @@ def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str)
         for scope_id in changes.touched:
             change, row = _scope_change(changes.stored, scope_id, node_id)
             rows[change].append(row)
-    execute_many(connection, _upsert_scope(connection.dialect.name), rows.pop(NEW, []))
+    write_later(connection, _upsert_scope(connection.dialect.name), rows.pop(NEW, []))
     for change, changed in rows.items():
-        if execute_many(connection, _UPDATE_SCOPE[change], changed) != len(changed):
-            raise VersionConflict
+        write_later(connection, _UPDATE_SCOPE[change], changed, unless_all_change=VersionConflict)
 
 
 def _save_finished(connection: Connection, batch: Sequence[Changes]) -> None:
@@ -166,9 +161,9 @@ def _save_finished(connection: Connection, batch: Sequence[Changes]) -> None:
         stored.joining -= changes.joined
         stored.joining |= changes.finished.keys()
         left.extend(_finished_rows(stored.execution, changes.finished))
-    execute_many(connection, _DELETE_ALL_FINISHED, over)
-    execute_many(connection, _DELETE_FINISHED, taken)
-    execute_many(connection, _INSERT_FINISHED, left)
+    write_later(connection, _DELETE_ALL_FINISHED, over)
+    write_later(connection, _DELETE_FINISHED, taken)
+    write_later(connection, _INSERT_FINISHED, left)
 
 
 def _finished_rows(execution: Execution, finished: dict[int, list[int]]) -> Iterator[dict[str, Any]]:
@@ -331,7 +326,7 @@ def park_execution(connection: Connection, execution_id: str, error: str) -> Non
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
     """The results of these ended executions have reached the waiting tasks."""
-    execute_many(connection, _CLEAR_CALLBACK, [{"b_id": each} for each in execution_ids])
+    write_later(connection, _CLEAR_CALLBACK, [{"b_id": each} for each in execution_ids])
 
 
 _CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=false())

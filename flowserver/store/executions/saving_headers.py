@@ -14,8 +14,18 @@ from flowserver.machine.state import Execution
 from flowserver.store.executions.kept_scopes import redriven_columns
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.schema.tables import execution_documents, executions
-from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.errors import was_refused
+from flowserver.store.sql.prepared import write_later
 from flowserver.store.sql.unreadable import storable
+
+
+class VersionConflict(Exception):
+    """Another node committed a turn of this execution since it was loaded; reload and try again."""
+
+
+def was_rolled_back(error: Exception) -> bool:
+    """Whether it is known that the transaction that ended with this error committed nothing."""
+    return isinstance(error, VersionConflict) or was_refused(error)
 
 
 def save_headers(
@@ -24,24 +34,20 @@ def save_headers(
     old: Sequence[StoredExecution],
     redriven: Sequence[StoredExecution],
     results: Sequence[Execution],
-) -> bool:
+) -> None:
     """Insert new executions, update old ones and those that were redriven; write the `results` of some, once each.
 
-    False if another node has changed any of them.
+    Raises VersionConflict if another node has changed any of them, on PostgreSQL as late as with the COMMIT.
     """
-    execute_many(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
-    execute_many(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
-    changed = 0
+    write_later(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
+    write_later(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
     for rows in _updates(old):
-        changed += execute_many(connection, _UPDATE_HEADER, rows)
+        write_later(connection, _UPDATE_HEADER, rows, unless_all_change=VersionConflict)
     headers = [_key(each) | _progress(each.execution) | redriven_columns(each) for each in redriven]
-    changed += execute_many(connection, _UPDATE_HEADER, headers)
-    if changed != len(old) + len(redriven):
-        return False
-    execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in results])
+    write_later(connection, _UPDATE_HEADER, headers, unless_all_change=VersionConflict)
+    write_later(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in results])
     tokens = [{"b_id": each.execution.execution_id, "redrive_token": each.redrive_token} for each in redriven]
-    execute_many(connection, _UPDATE_DOCUMENTS, tokens)
-    return True
+    write_later(connection, _UPDATE_DOCUMENTS, tokens)
 
 
 def _updates(stored: Sequence[StoredExecution]) -> Iterator[list[dict[str, Any]]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, false, select, update
 
 from flowserver.store.schema.invocation_tables import CALLBACK_DUE, invocations
-from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.prepared import write_later
 from flowserver.store.sql.unreadable import is_text
 
 
@@ -17,7 +17,7 @@ def invocations_with_callback_due(connection: Connection, limit: int, *, skip: i
 
 def clear_invocation_callbacks(connection: Connection, keys: Sequence[str]) -> None:
     """The results of these have reached the waiting tasks."""
-    execute_many(connection, _CLEAR, [{"b_key": key} for key in keys])
+    write_later(connection, _CLEAR, [{"b_key": key} for key in keys])
 
 
 _CLEAR = update(invocations).where(invocations.c.invocation_key == bindparam("b_key")).values(callback_due=false())

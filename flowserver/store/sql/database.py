@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from flowserver.store.sql.connection_cache import ConnectionCache
-from flowserver.store.sql.prepared import execute_plain
+from flowserver.store.sql.prepared import commit_waiting, execute_plain, forget_waiting, send_waiting
 from flowserver.store.sql.sqlite_files import SqliteFiles
 from flowserver.store.sql.unreadable import decode_text
 
@@ -250,19 +250,23 @@ class Database:
         options = {name: value for name, value in defaults.items() if name not in self.url.query}
         options["application_name"] = self.session_name
         try:
-            return create_engine(
+            engine = create_engine(
                 self.url,
                 hide_parameters=True,
                 isolation_level="READ COMMITTED",
                 pool_size=connections,
                 max_overflow=0,
                 pool_pre_ping=True,
-                connect_args=options,
+                connect_args={**options, "prepare_threshold": None},
             )
         except ModuleNotFoundError as error:
             raise DatabaseUrlInvalid(
                 f"PostgreSQL needs the package {error.name}: pip install 'flowserver[postgres]'"
             ) from None
+        event.listen(engine, "before_cursor_execute", lambda connection, *_: send_waiting(connection))
+        event.listen(engine, "commit", commit_waiting)
+        event.listen(engine, "rollback", forget_waiting)
+        return engine
 
 
 def _prepare_writer(connection: Any, _record: object) -> None:

@@ -39,6 +39,11 @@ def lost_connection(error: object) -> bool:
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
+def was_refused(error: BaseException) -> bool:
+    """Whether PostgreSQL refused a statement or the COMMIT, so that nothing is committed."""
+    return sqlstate_of(error) is not None and not lost_connection(error)
+
+
 def holds_nul(error: BaseException) -> bool:
     """Whether a text was rejected because it contains NUL, which PostgreSQL cannot store."""
     return isinstance(error, DataError) and (sqlstate_of(error) in NUL_STATES or "NUL" in reason_of(error))

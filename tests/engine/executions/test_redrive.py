@@ -19,7 +19,7 @@ from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.redriving import prepare_redrive
 from flowserver.store.executions.retention import delete_ended
-from flowserver.store.executions.saving import VersionConflict
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import finished_items, kept_items, kept_scopes, scopes

@@ -15,7 +15,8 @@ from flowserver.machine.invocations.lifecycle import StopAsked
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.store.executions.history import list_events
 from flowserver.store.executions.loading import load_executions
-from flowserver.store.executions.saving import Changes, VersionConflict, park_execution, save_changes
+from flowserver.store.executions.saving import Changes, park_execution, save_changes
+from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.shown_executions import find_execution
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.invocations.rows import insert_invocations
