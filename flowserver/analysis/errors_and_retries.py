@@ -35,6 +35,8 @@ SERVER_ERRORS: Final = (
     "FnF.FlowNotExists",
     "FnF.ExecutionAlreadyExists",
     "FnF.InvalidArgument",
+    "FnF.SecretNotFound",
+    "FnF.SecretUnreadable",
     "FC.ResourceExhausted",
     "FC.ResourceThrottled",
     "FC.InternalServerError",
