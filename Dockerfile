@@ -6,7 +6,7 @@ ARG PYTHON=python:3.13-slim
 FROM ${PYTHON}
 WORKDIR /app
 COPY requirements.txt ./
-RUN pip install --no-cache-dir --require-hashes --requirement requirements.txt
+RUN pip install --no-cache-dir --require-hashes --no-deps --requirement requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY migrations migrations
 COPY flowserver flowserver

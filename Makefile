@@ -17,6 +17,7 @@ export PIP_ROOT_USER_ACTION := ignore
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 # Stamps: an environment is rebuilt only when its lock file changes.
+# The lock files name every package, so pip need not resolve; before 23.1 it takes a newer release for a name with extras.
 RUNTIME := $(VENV)/.runtime
 PROJECT := $(VENV)/.project
 TESTING := $(VENV)/.testing
@@ -126,7 +127,7 @@ $(RUNTIME): requirements.txt
 		{ echo 'Python lacks its venv module; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'Building the environment in $(VENV) ...'
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PIP) install --require-hashes --requirement requirements.txt
+	@$(PIP) install --require-hashes --no-deps --requirement requirements.txt
 	@touch $@
 
 $(PROJECT): $(RUNTIME) pyproject.toml
@@ -136,13 +137,13 @@ $(PROJECT): $(RUNTIME) pyproject.toml
 
 $(TESTING): $(PROJECT) requirements-test.txt
 	@echo 'Installing what the tests need ...'
-	@$(PIP) install --require-hashes --requirement requirements-test.txt
+	@$(PIP) install --require-hashes --no-deps --requirement requirements-test.txt
 	@touch $@
 
 # The older SDK release that signs with V3. It conflicts with the newer one, so it has a folder of its own.
 $(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
 	@rm -rf $(@D)
-	@$(PIP) install --require-hashes --target $(@D) --requirement requirements-sdk-v3.txt
+	@$(PIP) install --require-hashes --no-deps --target $(@D) --requirement requirements-sdk-v3.txt
 	@touch $@
 
 $(SDK_NODE) $(CONSOLE): %/node_modules/.package-lock.json: %/package-lock.json | $(TESTING)
