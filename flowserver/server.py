@@ -282,6 +282,7 @@ def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> Engine
         outlets=outlets,
         queue_bodies=settings.queue_bodies,
         encryption=Encryption(settings.encryption_keys()),
+        disk_reserve_bytes=settings.disk_reserve_mib << 20,
     )
 
 

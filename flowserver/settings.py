@@ -137,6 +137,13 @@ class Settings(BaseSettings):
         description="From how many GiB of data on, queues and invocations included, the executions that ended first "
         "are deleted early; 0 for no bound.",
     )
+    disk_reserve_mib: int = Field(
+        128,
+        ge=0,
+        le=1_048_576,
+        description="MiB of the disk with the SQLite file that are kept for work that has begun: with less, starts, "
+        "invocations and messages are refused. 0 for none.",
+    )
     audit: Literal["changes", "reports", "all"] = Field(
         "changes",
         description="What the audit records: changes that people and deployments make; reports on waiting tasks, too; "

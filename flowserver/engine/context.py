@@ -9,6 +9,7 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.reads.lookup_reader import Reader
+from flowserver.store.integrity.disk_reserve import DiskReserve
 from flowserver.store.sql.database import Database
 
 
@@ -28,3 +29,5 @@ class EngineContext:
     tokens: TaskTokens
     clock: Clock
     limits: Limits
+    disk: DiskReserve
+    """Asked before new work is accepted."""

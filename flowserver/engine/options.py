@@ -20,6 +20,7 @@ class EngineOptions:
     outlets: Mapping[str, Outlet] = field(default_factory=dict)
     queue_bodies: QueueBodies = "base64"
     encryption: Encryption = NO_ENCRYPTION
+    disk_reserve_bytes: int = 0
 
 
 DEFAULTS: Final = EngineOptions()

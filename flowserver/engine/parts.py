@@ -54,6 +54,7 @@ from flowserver.invokers.remote_destinations import Senders
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.metrics import Metrics
 from flowserver.store.definition_cache import DefinitionCache
+from flowserver.store.integrity.disk_reserve import DiskReserve
 from flowserver.store.sql.database import Database
 
 CHECK_THREADS = 1
@@ -93,8 +94,9 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.slow_reads = SlowReads(database, limits)
         self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
         self.membership = Membership(database, self.lease, clock, self)
+        self.disk = DiskReserve(database.sqlite_file, options.disk_reserve_bytes)
         self.context = context = EngineContext(
-            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits
+            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits, self.disk
         )
         self._make_rooms(context, options, MeasuredInvoker(limits, invoker))
 

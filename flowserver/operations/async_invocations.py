@@ -65,7 +65,7 @@ class AsyncInvocationOperations:
         """Accept an invocation. Once this returns, the invocation is durable and will run.
 
         Raises InvalidArgument, EntityTooLarge, ServiceNotFound, FunctionNotFound, InvocationExists if the function has
-        one of that id, and ResourceThrottled if too many of the function wait already.
+        one of that id, ResourceThrottled if too many of the function wait already, and DiskAlmostFull.
         """
         key = check_function(service, qualifier, function)
         if invocation_id is not None and not is_name(invocation_id):
@@ -82,6 +82,7 @@ class AsyncInvocationOperations:
             request_id=request_id,
             invocation_id=invocation_id,
         )
+        self._engine.disk.require()
         return await self._engine.invocations.submit(new)
 
     async def describe(self, service: str, qualifier: str, function: str, invocation_id: str) -> InvocationRow:

@@ -65,7 +65,7 @@ class ExecutionOperations:
 
         The qualifier is a version, or an alias, which draws one; without one, or with LATEST, the execution runs the
         definition that the flow has. Raises FlowNotExists, FlowVersionNotExists, FlowAliasNotExists,
-        ExecutionAlreadyExists, InvalidArgument, ResourceThrottled.
+        ExecutionAlreadyExists, InvalidArgument, ResourceThrottled, DiskAlmostFull.
         """
         row, _ = await self.start_or_find(
             flow_name, name=name, input_text=input_text, callback_token=callback_token, qualifier=qualifier

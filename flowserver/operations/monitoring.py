@@ -74,6 +74,8 @@ class MonitoringOperations:
             "flowserver_deliveries_in_flight": engine.deliveries.under_way,
             "flowserver_polls_waiting": engine.queues.waiting,
         }
+        if (free := engine.disk.free_bytes()) is not None:
+            gauges["flowserver_free_disk_bytes"] = free
         if census is not None:
             gauges |= {
                 "flowserver_stuck_executions": census.stuck,

@@ -177,7 +177,7 @@ class QueueOperations:
 
     @audited("queues.send", "queues/{name}")
     async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
-        """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""
+        """Send messages, all or none. Raises InvalidArgument, ResourceThrottled, DiskAlmostFull."""
         self._check_name(name)
         limits = self._engine.limits
         _check_count(len(messages), limits)
@@ -185,6 +185,7 @@ class QueueOperations:
             _check_message(each, limits)
         if sum(len(each.body.encode()) for each in messages) > limits.queue_message_bytes_max:
             raise InvalidArgument(f"the bodies have more than {limits.queue_message_bytes_max} bytes together")
+        self._engine.disk.require()
         return await self._engine.queues.send(name, [_new(each) for each in messages], by_caller=True)
 
     async def receive(self, name: str, *, count: int = 1, wait_seconds: int | None = None) -> Sequence[QueueMessage]:

@@ -126,13 +126,14 @@ class TopicOperations:
 
     @audited("topics.publish", "topics/{topic}")
     async def publish(self, topic: str, body: str, tag: str | None = None) -> PublishedMessage:
-        """Publish a message. Raises ResourceThrottled."""
+        """Publish a message. Raises ResourceThrottled, DiskAlmostFull."""
         check_topic_name(topic)
         if not body:
             raise InvalidArgument("the body is missing")
         check_no_nul("the body", body)
         check_tag("the tag", tag or "")
         message = NewTopicMessage(message_id=uuid_utils.uuid7().hex.upper(), body=body, tag=tag or None)
+        self._engine.disk.require()
         digest = await self._engine.topics.publish(topic, message, by_caller=True)
         return PublishedMessage(message_id=message.message_id, body_md5=digest)
 

@@ -37,6 +37,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 
 router = rest_router("/flows/{flow}/executions", "executions")
 all_executions = rest_router("/executions", "executions")
@@ -55,6 +56,7 @@ all_executions = rest_router("/executions", "executions")
         ExecutionAlreadyExists,
         ExecutionInputDiffers,
         UnsupportedMediaType,
+        DiskAlmostFull,
     )
     | {200: {"model": Execution, "description": "An execution of this name runs already; this is it."}},
     openapi_extra=json_request(StartExecution, required=False),

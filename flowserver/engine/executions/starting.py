@@ -56,6 +56,7 @@ class Starter:
         self._committer = context.committer
         self._reader = context.reader
         self._limits = context.limits
+        self._disk = context.disk
         self._thread = Threads("starts")
         self._running = 0
         self._counted_at = -math.inf
@@ -77,12 +78,15 @@ class Starter:
     async def start(self, request: NewExecution, *, by_step: bool = False) -> Started:
         """Start an execution, or find the running execution of that name. Parses the input.
 
-        A step's start is refused neither because many messages wait for the writer, nor when it is repeated.
+        A step's start is refused neither because many messages wait for the writer or the disk is almost full, nor when
+        it is repeated.
 
         Raises InvalidArgument (input), FlowNotExists, FlowVersionNotExists, FlowAliasNotExists,
         ExecutionAlreadyExists (an ended execution has the name), ResourceThrottled (too many executions run, or too
-        many messages wait for the writer), TurnTaken.
+        many messages wait for the writer), DiskAlmostFull, TurnTaken.
         """
+        if not by_step:
+            self._disk.require()
         if not is_name(request.flow_name):  # a flow may have computed it, and PostgreSQL cannot look for NUL
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
         if request.qualifier is not None and not is_qualifier(request.qualifier):
