@@ -24,7 +24,7 @@ GAUGES: Final = {
     "flowserver_parked_invocations": "Asynchronous invocations that the server cannot continue.",
     "flowserver_running_executions": "Executions that have not ended, including parked ones.",
     "flowserver_nodes": "Server processes registered in the database.",
-    "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",
+    "flowserver_used_bytes": "Bytes that all data takes; an estimate on PostgreSQL.",
     "flowserver_overdue_schedules": "Schedules with a tick that is due and has not started an execution yet.",
     "flowserver_overdue_schedule_seconds": "How long the oldest of them has been due; 0 if there is none. If it stays "
     "above 10, no server runs schedules, or their starts are refused.",

@@ -134,8 +134,8 @@ class Settings(BaseSettings):
         10.0,
         ge=0,
         allow_inf_nan=False,
-        description="From how many GiB of data on, queues and invocations included, the executions that ended first "
-        "are deleted early; 0 for no bound.",
+        description="From how many GiB of data on the executions that ended first are deleted early; queues, "
+        "deliveries and invocations do not count. 0 for no bound.",
     )
     disk_reserve_mib: int = Field(
         128,

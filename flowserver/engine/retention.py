@@ -30,7 +30,7 @@ from flowserver.store.executions.retention import (
     trim_history,
     unused_definitions,
 )
-from flowserver.store.integrity.file_space import free_pages, give_back, used_bytes
+from flowserver.store.integrity.file_space import executions_bytes, free_pages, give_back
 
 log = logging.getLogger(__name__)
 
@@ -88,13 +88,13 @@ class ExecutionRetention(PeriodicLoop):
         if count:
             log.info("deleted %d ended executions after their retention", count)
         if early:
-            log.info("deleted %d ended executions early, because the data exceeds its limit", early)
+            log.info("deleted %d ended executions early, because executions exceed their limit", early)
         return count + early
 
     async def _make_room(self, now: int) -> int:
-        """While the data exceeds `bytes_max`, delete what ended first, except of flows that keep everything."""
+        """While executions exceed `bytes_max`, delete what ended first, except of flows that keep everything."""
         count = 0
-        while self._rules.bytes_max and (used := await self._read(used_bytes)) > self._rules.bytes_max:
+        while self._rules.bytes_max and (used := await self._read(executions_bytes)) > self._rules.bytes_max:
             kept = [flow for flow in await self._read(kept_flows) if flow.retention_days != 0]
             first = min((flow.oldest_ms for flow in kept), default=INSTANT_MS_MAX)
             until = min(first + (now - first) // STEPS + 1, now - KEPT_MS_MIN)
@@ -102,7 +102,7 @@ class ExecutionRetention(PeriodicLoop):
             for flow in kept:
                 gone += await self._delete_before(flow.flow_id, until) if flow.oldest_ms < until else 0
             if not gone:
-                log.warning("the data exceeds its limit with %d bytes, but no more may be deleted now", used)
+                log.warning("executions exceed their limit with %d bytes, but no more may be deleted now", used)
                 break
             count += gone
         return count

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from secrets import token_urlsafe
 
 import pytest
 from sqlalchemy import Connection, func, select, update
@@ -16,11 +17,12 @@ from flowserver.machine.cluster.shares import Share
 from flowserver.machine.retention_rules import FOR_EVER, KEPT_MS_MIN, Rules
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange, Retention
+from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
 from flowserver.store.executions.retention import HIDDEN
 from flowserver.store.executions.saving import Changes, park_execution, save_changes
 from flowserver.store.integrity.damage import find_damage
-from flowserver.store.integrity.file_space import used_bytes
+from flowserver.store.integrity.file_space import executions_bytes, used_bytes
 from flowserver.store.integrity.violations import list_violations
 from flowserver.store.schema.tables import definitions, execution_documents, executions, flows, histories
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
@@ -136,6 +138,19 @@ async def test_with_too_many_executions_the_oldest_ends_are_deleted_first(node: 
     assert names(node) == {f"e{number:03}" for number in range(200 - gone)} | {"ever"}
     assert node.database.run_read(used_bytes) <= bytes_max * 1.02  # an estimate on PostgreSQL
     assert is_sound(node)
+
+
+async def test_a_flooded_queue_costs_no_history(node: Node, clock: ManualClock) -> None:
+    await node.create_flow("f", PASS)
+    await node.operations.queues.create("q", QueueAttributes())
+    for number in range(20):
+        await keep(node, clock, "f", f"e{number:02}", days=1, rows=30)
+    bytes_max = node.database.run_read(executions_bytes) + 500_000  # what does not count is an estimate
+    for _ in range(100):
+        await node.operations.queues.send("q", [OutgoingMessage(body=token_urlsafe(48_000)[:60_000])])
+    assert node.database.run_read(used_bytes) > 2 * bytes_max
+    assert await Keeper(node, Rules(days=0, bytes_max=bytes_max)).run_once() == 0
+    assert len(names(node)) == 20
 
 
 async def test_young_executions_always_stay(node: Node, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,10 +1,28 @@
 """Measures the space that the data uses, and returns free space to the file system."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, literal, select, tablesample
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Table,
+    cast,
+    func,
+    literal,
+    literal_column,
+    select,
+    tablesample,
+)
 
 from flowserver.store.schema.all_tables import metadata
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.schema.queue_tables import deliveries, queue_messages
+
+WAITING_TABLES = (queue_messages, deliveries, invocations)
+"""What others send to this server, at their own pace. It does not count against the space for executions."""
 
 SAMPLED_PAGES = 500
 """Pages read of each table of a PostgreSQL database: 4 MB, which takes some milliseconds."""
@@ -13,6 +31,8 @@ ROW_BYTES = 120
 """Space of a row in PostgreSQL besides its values: its header, its share of indexes and of half-empty pages."""
 
 PAGE_BYTES = 8_192
+SAMPLED_ROWS = 200
+"""Rows read of a table of a SQLite file, evenly spread over its row ids."""
 
 
 def used_bytes(connection: Connection) -> int:
@@ -25,6 +45,14 @@ def used_bytes(connection: Connection) -> int:
         pages, free = _pages(connection)
         return (pages - free) * int(connection.exec_driver_sql("PRAGMA page_size").scalar_one())
     return sum(_sampled_bytes(connection, table) for table in metadata.sorted_tables)
+
+
+def executions_bytes(connection: Connection) -> int:
+    """The used bytes without those of queues, deliveries and invocations, which are estimated from samples."""
+    if connection.dialect.name == "sqlite":
+        return used_bytes(connection) - sum(_estimated_bytes(connection, table) for table in WAITING_TABLES)
+    counted = (table for table in metadata.sorted_tables if table not in WAITING_TABLES)
+    return sum(_sampled_bytes(connection, table) for table in counted)
 
 
 def free_pages(connection: Connection) -> tuple[int, int]:
@@ -50,6 +78,27 @@ def _sampled_bytes(connection: Connection, table: Table) -> int:
     percent = min(100.0, 100.0 * SAMPLED_PAGES / max(int(pages), 1))
     rows = tablesample(table, func.system(percent))
     # Stored sizes: a value outside its row is not read.
-    width = sum((func.coalesce(func.pg_column_size(column), 0) for column in rows.c), start=literal(ROW_BYTES))
+    width = _width(func.pg_column_size(column) for column in rows.c)
     found = connection.execute(select(func.coalesce(func.sum(width), 0)).select_from(rows)).scalar_one()
     return int(float(found) * 100 / percent)
+
+
+def _estimated_bytes(connection: Connection, table: Table) -> int:
+    """The number of rows of a table of a SQLite file, times the mean width of some of them."""
+    row_id = literal_column("rowid", BigInteger)
+    ends = select(func.count(), func.min(row_id), func.max(row_id)).select_from(table)
+    count, first, last = connection.execute(ends).one()
+    if not count:
+        return 0
+    step = (last - first) // SAMPLED_ROWS + 1
+    points = select(literal(first).label("point")).cte("points", recursive=True)
+    next_point = points.c.point + step
+    points = points.union_all(select(next_point).where(next_point <= last))
+    width = _width(func.length(cast(column, LargeBinary)) for column in table.c)
+    nearest = select(width).where(row_id >= points.c.point).order_by(row_id).limit(1).scalar_subquery()
+    mean = connection.execute(select(func.avg(nearest)).select_from(points)).scalar_one()
+    return int(count * mean)
+
+
+def _width(sizes: Iterable[ColumnElement[int]]) -> ColumnElement[int]:
+    return sum((func.coalesce(size, 0) for size in sizes), start=literal(ROW_BYTES))

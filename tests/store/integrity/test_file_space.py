@@ -1,12 +1,13 @@
 """The size of the data: every table counts, on both databases."""
 
 import secrets
+from contextlib import closing
 from typing import Any
 
 import pytest
 from sqlalchemy import Table, insert
 
-from flowserver.store.integrity.file_space import used_bytes
+from flowserver.store.integrity.file_space import WAITING_TABLES, executions_bytes, used_bytes
 from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
 from flowserver.store.schema.all_tables import metadata
@@ -56,6 +57,30 @@ def test_stored_rows_count_and_deleted_rows_do_not(database: Database, table: Ta
     with database.write() as connection:
         connection.execute(table.delete())
     assert used() - empty <= BYTES
+
+
+@pytest.mark.parametrize(
+    "table", [invocations, deliveries, queue_messages, history_parts], ids=lambda table: table.name
+)
+def test_what_waits_does_not_count_against_executions(database: Database, table: Table) -> None:
+    empty = database.run_read(executions_bytes)
+    with database.write() as connection:
+        fill(connection, table)
+    more = database.run_read(executions_bytes) - empty
+    if table in WAITING_TABLES:
+        assert abs(more) <= ROWS * BYTES * 0.1
+    else:
+        assert ROWS * BYTES <= more <= ROWS * BYTES * 1.2
+
+
+def test_gaps_between_rows_do_not_mislead_the_estimate(sqlite_url: str) -> None:
+    """One old row and many new ones, far apart, as in a queue with a message that no worker takes."""
+    with closing(Database(sqlite_url)) as database:
+        empty = database.run_read(executions_bytes)
+        with database.write() as connection:
+            fill(connection, queue_messages)
+            connection.exec_driver_sql("UPDATE queue_messages SET rowid = rowid + 5000000000 WHERE rowid > 1")
+        assert abs(database.run_read(executions_bytes) - empty) <= ROWS * BYTES * 0.1
 
 
 def test_a_new_database_uses_almost_no_space(database: Database) -> None:
