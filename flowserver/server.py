@@ -4,7 +4,6 @@ import asyncio
 import logging
 import math
 import re
-import secrets
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -28,7 +27,7 @@ from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.default_database import default_database_url
-from flowserver.base.encryption import Encryption
+from flowserver.base.encryption import CannotDecrypt, Encryption
 from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.base.signed_messages import read_signer
@@ -47,9 +46,10 @@ from flowserver.machine.retention_rules import Rules
 from flowserver.operations.audit_retention import AuditRetention
 from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
-from flowserver.store.access_keys import keep_secret, remember_keys
+from flowserver.store.access_keys import remember_keys
 from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database, parse_url
+from flowserver.store.task_token_keys import read_task_token_keys
 
 log = logging.getLogger(__name__)
 
@@ -63,11 +63,13 @@ MNS_PATHS = re.compile(r"/(queues|topics)(/|\Z)")
 """Paths of the message service; those about its account have RPC's path."""
 MNS_ROUTE: Final = "flowserver.api.mns.router:MnsRoute"
 
-TASK_TOKEN_KEY = "task-tokens"  # noqa: S105 - the name of a secret, not one
-
 
 class DatabaseInUse(Exception):
     """Another server process has this SQLite database open."""
+
+
+class SecretsKeyWrong(Exception):
+    """The database's secrets are encrypted with a key that this server does not have."""
 
 
 class DatabaseFolderMissing(Exception):
@@ -77,8 +79,8 @@ class DatabaseFolderMissing(Exception):
 def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
-    Raises OutletInvalid, NetworkListInvalid and SigningSecretsInvalid. Starting it raises DatabaseInUse, SchemaOutdated
-    or SchemaTooNew when the database is not to be used so.
+    Raises OutletInvalid, NetworkListInvalid and SigningSecretsInvalid. Starting it raises DatabaseInUse,
+    SchemaOutdated, SchemaTooNew or SecretsKeyWrong when the database is not to be used so.
     """
     return Application(settings, clock or SystemClock())
 
@@ -205,13 +207,14 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
         require_current_schema(database)
+        options = _engine_options(settings, app.state.outlets)
         engine = Engine(
             database,
             clock=app.state.clock,
             limits=app.state.limits,
-            tokens=_task_tokens(database, settings.cell),
+            tokens=_task_tokens(database, settings.cell, options.encryption),
             node_id=new_node_id(),
-            options=_engine_options(settings, app.state.outlets),
+            options=options,
             invoker=app.state.invoker or DeferredInvoker(app.state.limits, app.state.outgoing),
         )
         engine.on_crash = app.state.on_loss
@@ -286,7 +289,14 @@ def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> Engine
     )
 
 
-def _task_tokens(database: Database, cell: str) -> TaskTokens:
+def _task_tokens(database: Database, cell: str, encryption: Encryption) -> TaskTokens:
     with database.write() as connection:
         remember_keys(connection)
-        return TaskTokens(bytes.fromhex(keep_secret(connection, TASK_TOKEN_KEY, secrets.token_hex(32))), cell)
+        try:
+            first, *further = read_task_token_keys(connection, encryption)
+        except CannotDecrypt:
+            raise SecretsKeyWrong(
+                "the secrets of this database are encrypted, and this server has no key that decrypts them: give it "
+                "one as FLOWSERVER_SECRETS_KEY or --secrets-key-file"
+            ) from None
+        return TaskTokens(first, cell, further)

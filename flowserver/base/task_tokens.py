@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import hmac
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,15 +34,15 @@ class TokenClaim:
 
 
 class TaskTokens:
-    """Makes and reads task tokens under one key of at least 16 bytes.
+    """Makes task tokens under one key of at least 16 bytes, and reads those of further keys, too.
 
     Those that it makes name the cell, if it has a name. It also reads tokens from before the cell got that name.
     """
 
-    def __init__(self, key: bytes, cell: str = "") -> None:
-        assert len(key) >= 16
+    def __init__(self, key: bytes, cell: str = "", further: Sequence[bytes] = ()) -> None:
+        assert all(len(each) >= 16 for each in (key, *further))
         assert re.match(CELL_PATTERN, cell)
-        self._keyed = hmac.new(key, digestmod=hashlib.sha256)
+        self._keyed, *self._further = (hmac.new(each, digestmod=hashlib.sha256) for each in (key, *further))
         self._cell = cell
         self._head = f"{VERSION_WITH_CELL}#{cell}" if cell else VERSION
 
@@ -49,13 +50,13 @@ class TaskTokens:
         """The token; equal arguments give the same one."""
         wait = "" if wait_id is None else str(wait_id)
         claim = f"{self._head}#{execution_id}#{scope_id}#{entered_event_id}#{wait}"
-        text = f"{claim}#{self._mac(claim)}"
+        text = f"{claim}#{_mac(claim, self._keyed)}"
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def read(self, token: str) -> TokenClaim | None:
         """What the token claims; None if this server did not make it."""
         claim, _, mac = _text_of(token).rpartition("#")
-        if not hmac.compare_digest(mac, self._mac(claim)):
+        if not any(hmac.compare_digest(mac, _mac(claim, keyed)) for keyed in (self._keyed, *self._further)):
             return None
         execution_id, scope_id, entered_event_id, wait = claim.split("#")[-4:]
         return TokenClaim(execution_id, int(scope_id), int(entered_event_id), int(wait) if wait else None)
@@ -72,10 +73,11 @@ class TaskTokens:
             return "is not a task token of this server"
         return f"is a task token of the cell {cell}, not of {f'the cell {self._cell}' if self._cell else 'this server'}"
 
-    def _mac(self, claim: str) -> str:
-        keyed = self._keyed.copy()  # not hmac.digest, which lets other threads go first at every call
-        keyed.update(claim.encode())
-        return keyed.hexdigest()[:40]
+
+def _mac(claim: str, key: hmac.HMAC) -> str:
+    keyed = key.copy()  # not hmac.digest, which lets other threads go first at every call
+    keyed.update(claim.encode())
+    return keyed.hexdigest()[:40]
 
 
 def _text_of(token: str) -> str:

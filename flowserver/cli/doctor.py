@@ -9,11 +9,14 @@ import typer
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.clock import Clock, SystemClock, format_instant
+from flowserver.base.encryption import Encryption
 from flowserver.cli.database_opening import open_ready_database, place_of
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.options import DatabaseUrl
+from flowserver.cli.options import DatabaseUrl, SecretsKeyFile
+from flowserver.cli.secret_keys import read_encryption
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.stuck_executions import OVERDUE_MS
+from flowserver.store.encrypted_values import unreadable_values
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
 from flowserver.store.integrity.damage import find_damage
 from flowserver.store.integrity.invariant import Repair
@@ -39,12 +42,17 @@ DeepFlag = Annotated[
 ]
 
 
-def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: DatabaseUrl = None) -> None:
+def doctor(
+    repair: RepairFlag = False,
+    deep: DeepFlag = False,
+    database_url: DatabaseUrl = None,
+    secrets_key_file: SecretsKeyFile = None,
+) -> None:
     """Check the database, and repair it.
 
     Every running execution must have a stored reason to go on. The command prints violations of that rule, parked
-    executions and asynchronous invocations, and what is overdue. It reads the database itself. Servers may run on it
-    meanwhile, also with --repair.
+    executions and asynchronous invocations, what is overdue, and secrets that none of the server's keys decrypts. It
+    reads the database itself. Servers may run on it meanwhile, also with --repair.
 
     \b
     Exit codes:
@@ -71,6 +79,7 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
             _as_far_as_readable("what is overdue", partial(_show_overdue, database, SystemClock())),
         ]
         sick = None in found or bool(found[0])
+        sick = _show_secrets(database, read_encryption(secrets_key_file)) or sick
         if deep:
             sick = _show_damage(database) or sick
         elif None in found:
@@ -199,6 +208,18 @@ def _show_damage(database: Database) -> bool:
     if not number:
         typer.echo("  none")
     return number > 0
+
+
+def _show_secrets(database: Database, encryption: Encryption) -> bool:
+    """Whether there are keys, and values that none of them decrypts."""
+    found = database.run_read(lambda connection: unreadable_values(connection, encryption))
+    if found and not encryption.is_on:
+        typer.echo(f"encrypted secrets: {len(found):,}, not checked without their key (--secrets-key-file)")
+        return False
+    _heading("secrets that no key decrypts", len(found))
+    for each in found[:SHOWN_MAX]:
+        typer.echo(f"  {each.place}")
+    return bool(found)
 
 
 def _heading(title: str, number: int) -> None:

@@ -2,20 +2,23 @@
 
 import re
 import sys
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
 import typer
 
 from flowserver.base.clock import SystemClock, format_instant
+from flowserver.base.encryption import CannotDecrypt
 from flowserver.base.names import is_name
 from flowserver.cli.command_records import record_command
 from flowserver.cli.database_opening import open_ready_database
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.options import DatabaseUrl
+from flowserver.cli.options import DatabaseUrl, SecretsKeyFile
 from flowserver.cli.remote.times import seconds_of
+from flowserver.cli.secret_keys import KEY_NEEDED, read_encryption, require_key
 from flowserver.cli.server_options import formatted
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
@@ -28,6 +31,9 @@ from flowserver.store.access_keys import (
     list_access_keys,
     read_admission,
 )
+from flowserver.store.encrypted_values import place_of
+from flowserver.store.schema.tables import access_keys
+from flowserver.store.task_token_keys import Step, change_task_token_keys
 
 LABEL_CHARACTERS_MAX = 100
 DAYS_MAX = 36_500
@@ -46,6 +52,7 @@ FlowPrefix = Annotated[str, typer.Option("--flows", metavar="PREFIX", help="Only
 Expires = Annotated[
     str, typer.Option("--expires", metavar="WHEN", help="After a time such as `90d`, or at an instant; else never.")
 ]
+RotationStep = Annotated[Literal["add", "use", "drop"], typer.Argument(metavar="STEP", help="`add`, `use` or `drop`.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The access key id.")]
 
@@ -70,13 +77,15 @@ def create(
     flows: FlowPrefix = "",
     expires: Expires = "",
     database_url: DatabaseUrl = None,
+    secrets_key_file: SecretsKeyFile = None,
 ) -> None:
     """Create an access key and show it once.
 
     SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`. The first key may be
     created before the first start: a SQLite database that does not exist yet is made.
 
-    A key does not change. To replace one, create another and disable the first.
+    A key does not change. To replace one, create another and disable the first. With the server's secrets key the
+    secret is stored encrypted.
 
     \b
     Examples:
@@ -89,10 +98,13 @@ def create(
     if flows and not is_name(flows):
         raise typer.BadParameter("no name of a flow begins so", param_hint="--flows")
     now_ms = SystemClock().now_ms()
+    encryption = read_encryption(secrets_key_file)
     new = make_access_key(label, now_ms, role=role, flows=flows, expires_at=_end_of(expires, now_ms))
     with open_ready_database(database_url, or_new=True) as database, database.write() as connection:
         is_first = read_admission(connection) is Admission.OPEN
-        insert_access_key(connection, new.key)
+        require_key(connection, encryption)
+        place = place_of(access_keys, new.key.access_key_id)
+        insert_access_key(connection, replace(new.key, secret=encryption.protect(new.key.secret, place)))
         record_command(connection, "keys.create", f"keys/{new.key.access_key_id}")
     _show_new(new, output)
     typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
@@ -170,6 +182,33 @@ def open_again(yes: Yes = False, database_url: DatabaseUrl = None) -> None:
         deleted = delete_keys(connection)
         record_command(connection, "keys.open", "keys")
     typer.echo(f"deleted {deleted} access keys; from its next start the server is open to programs on its machine")
+
+
+@keys.command("rotate-tokens")
+def rotate_tokens(
+    step: RotationStep, database_url: DatabaseUrl = None, secrets_key_file: SecretsKeyFile = None
+) -> None:
+    """Replace the key of task tokens, in three steps.
+
+    Run `add`, then restart every server: they know the new key. Run `use`, then restart: new tokens are made with it,
+    and older ones stay valid. Run `drop` when the tasks that wait today are over, then restart: older tokens are
+    refused. A server that is alone needs no restart after `add`.
+
+    \b
+    Examples:
+      flowserver keys rotate-tokens add
+      flowserver keys rotate-tokens use
+      flowserver keys rotate-tokens drop
+    """
+    encryption = read_encryption(secrets_key_file)
+    with open_ready_database(database_url) as database, database.write() as connection:
+        try:
+            count = change_task_token_keys(connection, encryption, Step(step))
+        except CannotDecrypt:
+            raise CommandFailed(f"the key of task tokens is encrypted: {KEY_NEEDED}", ExitCode.USAGE) from None
+        record_command(connection, "keys.rotate-tokens", "keys")
+    known = "one key is known" if count == 1 else f"{count} keys are known"
+    typer.echo(f"{known} from the next start on")
 
 
 def _show_new(new: NewAccessKey, output: str) -> None:

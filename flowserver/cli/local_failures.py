@@ -17,7 +17,7 @@ from flowserver.hosting.errors import (
 )
 from flowserver.invokers.brokers import OutletInvalid
 from flowserver.invokers.network_lists import NetworkListInvalid
-from flowserver.server import DatabaseFolderMissing, DatabaseInUse
+from flowserver.server import DatabaseFolderMissing, DatabaseInUse, SecretsKeyWrong
 from flowserver.store.schema.foreign_databases import ForeignDatabase
 from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
 from flowserver.store.sql.database import DatabaseUrlInvalid
@@ -39,6 +39,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     OutletInvalid: ExitCode.USAGE,
     SchemaOutdated: ExitCode.CONFLICT,
     SchemaTooNew: ExitCode.CONFLICT,
+    SecretsKeyWrong: ExitCode.CONFLICT,
     SigningSecretsInvalid: ExitCode.USAGE,
     UnsafeBind: ExitCode.UNREACHABLE,
 }

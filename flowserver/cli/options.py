@@ -157,6 +157,8 @@ def _is_of_pairs(name: str) -> bool:
 
 DatabaseUrl = Annotated[str | None, _option("database_url")]
 
+SecretsKeyFile = Annotated[Path | None, _option("secrets_key_file")]
+
 LenientFlag = Annotated[bool | None, _option("lenient")]
 
 LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]

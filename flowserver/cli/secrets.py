@@ -1,9 +1,23 @@
 """The commands `flowserver secrets …`: those that talk to a server, and those about the keys that encrypt secrets."""
 
+from typing import Annotated, Final
+
 import typer
 
 from flowserver.base.encryption import new_key
+from flowserver.cli.command_records import record_command
+from flowserver.cli.database_opening import open_ready_database
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.options import DatabaseUrl, SecretsKeyFile
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.secrets import secrets
+from flowserver.cli.secret_keys import KEY_NEEDED, read_encryption
+from flowserver.store.encrypted_values import drop_value, encrypt_again, unreadable_values
+
+NAMED_MAX: Final = 5
+
+DropUnreadable = Annotated[bool, typer.Option("--drop-unreadable", help="Delete what none of the keys decrypts.")]
 
 
 @secrets.command("new-key")
@@ -18,6 +32,45 @@ def make_key() -> None:
       flowserver secrets new-key > secrets.key
     """
     typer.echo(new_key())
+
+
+@secrets.command()
+def rekey(
+    drop_unreadable: DropUnreadable = False, database_url: DatabaseUrl = None, secrets_key_file: SecretsKeyFile = None
+) -> None:
+    """Encrypt everything with the first of the keys.
+
+    These are the secrets of functions, the secrets of access keys, and the key of task tokens; the last two are in
+    clear text until the first `rekey`. It needs no server. Servers may run on the database meanwhile, if all of them
+    have the key. If something is encrypted with a key that was not given, nothing changes.
+
+    --drop-unreadable is for a key that is lost: it deletes what none of the keys decrypts. Functions then need their
+    secrets set again, callers other access keys, and waiting tasks new tokens.
+
+    \b
+    Examples:
+      flowserver secrets rekey --secrets-key-file secrets.key
+      flowserver secrets rekey --secrets-key-file new.key --drop-unreadable
+    """
+    encryption = read_encryption(secrets_key_file)
+    if not encryption.is_on:
+        raise CommandFailed(f"there is no key to encrypt with: {KEY_NEEDED}", ExitCode.USAGE)
+    with open_ready_database(database_url) as database, database.write() as connection:
+        unreadable = unreadable_values(connection, encryption)
+        if unreadable and not drop_unreadable:
+            named = ", ".join(each.place for each in unreadable[:NAMED_MAX])
+            raise CommandFailed(
+                f"nothing was changed: no key decrypts {len(unreadable)} of the secrets ({named}); "
+                "give the old key behind the new one",
+                ExitCode.CONFLICT,
+            )
+        for each in unreadable:
+            drop_value(connection, each)
+        changed = encrypt_again(connection, encryption)
+        record_command(connection, "secrets.rekey", "secrets")
+    for each in unreadable:
+        typer.echo(f"deleted {printable(each.place)}")
+    typer.echo(f"encrypted {changed} with the first key")
 
 
 __all__ = ["secrets"]

@@ -58,6 +58,8 @@ AUDITED: Final = {
     "subscriptions.delete": Audited("changes", "delete a subscription"),
     "keys.create": Audited("changes", "create an access key (a command)"),
     "keys.disable": Audited("changes", "disable an access key (a command)"),
+    "keys.rotate-tokens": Audited("changes", "replace the key of task tokens, a step of it (a command)"),
+    "secrets.rekey": Audited("changes", "encrypt all secrets with the first key (a command)"),
     "keys.open": Audited("changes", "delete all access keys (a command)"),
     "database.restore": Audited("changes", "replace the database with a backup (a command)"),
     "database.copy": Audited("changes", "fill an empty database with a copy of another (a command)"),

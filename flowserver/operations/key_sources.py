@@ -1,11 +1,15 @@
 """Where the checks of requests find access keys, and remember nonces. `cli/keys.py` makes and disables keys."""
 
+import logging
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Protocol
 
 from sqlalchemy import Connection
 
+from flowserver.base.encryption import CannotDecrypt
+from flowserver.base.errors import InternalServerError
 from flowserver.base.request_context import apart_from_request
 from flowserver.engine.engine import Engine
 from flowserver.store.access_keys import (
@@ -19,6 +23,10 @@ from flowserver.store.access_keys import (
     use_nonce,
 )
 from flowserver.store.audit import AuditRecord, count_refusals
+from flowserver.store.encrypted_values import place_of
+from flowserver.store.schema.tables import access_keys
+
+log = logging.getLogger(__name__)
 
 KeyKind = Literal["id", "token"]
 """By what a key is looked for: its id, or its token's digest."""
@@ -32,7 +40,11 @@ class Keys(Protocol):
         ...
 
     def find(self, kind: KeyKind, value: str) -> Coroutine[Any, Any, AccessKey | None]:
-        """The key of that id, or of that digest of its token, if it is enabled and has not expired."""
+        """The key of that id, or of that digest of its token, if it is enabled and has not expired.
+
+        Only a key that was found by its id has its secret in clear text. Raises InternalServerError if it cannot be
+        decrypted.
+        """
         ...
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
@@ -62,7 +74,18 @@ class EngineKeys:
         """The key of that id, or of that digest of its token, if it is enabled and has not expired."""
         look = find_access_key if kind == "id" else find_key_by_token
         now_ms = self._engine.clock.now_ms()
-        return await self._engine.reader.ask(lambda connection: look(connection, value, now_ms), by_caller=True)
+        key = await self._engine.reader.ask(lambda connection: look(connection, value, now_ms), by_caller=True)
+        return key if key is None or kind == "token" else self._with_secret(key)
+
+    def _with_secret(self, key: AccessKey) -> AccessKey:
+        """The key with its secret in clear text, which only signatures need."""
+        try:
+            secret = self._engine.encryption.reveal(key.secret, place_of(access_keys, key.access_key_id))
+        except CannotDecrypt:
+            message = f"this server has no key that decrypts the secret of access key {key.access_key_id}"
+            log.error(message)
+            raise InternalServerError(f"{message}; see `flowserver doctor`") from None
+        return replace(key, secret=secret)
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""

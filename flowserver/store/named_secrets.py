@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, or_, select
 
 from flowserver.base.encryption import CannotDecrypt, Encryption
 from flowserver.base.secret_references import MARK, filled_text, filled_url, secrets_named_in
+from flowserver.store.encrypted_values import place_of
 from flowserver.store.schema.secret_tables import named_secrets
 from flowserver.store.schema.tables import functions
 from flowserver.store.sql.upserts import insert_of
@@ -65,7 +66,7 @@ class SecretUnavailable(Exception):
 
 def place_of_secret(name: str) -> str:
     """Where the secret is, for its encryption."""
-    return f"{named_secrets.name}/{name}"
+    return place_of(named_secrets, name)
 
 
 def put_secret(connection: Connection, name: str, encrypted: str, now_ms: int) -> bool:

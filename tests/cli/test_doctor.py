@@ -40,6 +40,7 @@ def test_a_new_database_is_healthy(doctor):
         "parked executions: none",
         "parked invocations: none",
         "overdue, for a running server to do: none",
+        "secrets that no key decrypts: none",
         "damage:",
         "  none",
         "healthy",

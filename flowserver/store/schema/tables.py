@@ -304,7 +304,8 @@ access_keys = Table(
     Column("expires_at", BigInteger),
     Column("last_used_at", BigInteger),
 )
-"""Access keys. The secret is stored as it is, because signatures are computed with it; the bearer token as SHA-256."""
+"""Access keys. The secret is stored encrypted or as it is, because signatures are computed with it; the bearer token as
+SHA-256."""
 
 nonces = Table(
     "nonces",

@@ -1,0 +1,24 @@
+"""The encryption that commands use which work on the database themselves: the same settings as the server's."""
+
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from flowserver.base.encryption import Encryption
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.options import read_settings
+from flowserver.store.encrypted_values import has_encrypted
+
+KEY_NEEDED = "give its key as FLOWSERVER_SECRETS_KEY, or its file as --secrets-key-file"
+
+
+def read_encryption(key_file: Path | None) -> Encryption:
+    """With the keys of the flag, the environment or the settings file; raises what reading settings raises."""
+    return Encryption(read_settings({"secrets_key_file": key_file}).encryption_keys())
+
+
+def require_key(connection: Connection, encryption: Encryption) -> None:
+    """Raises CommandFailed if the database is encrypted and there is no key: what is added must be encrypted, too."""
+    if not encryption.is_on and has_encrypted(connection):
+        raise CommandFailed(f"the secrets of this database are encrypted: {KEY_NEEDED}", ExitCode.USAGE)
