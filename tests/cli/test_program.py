@@ -53,7 +53,7 @@ def test_the_commands_are_the_documented_ones():
         "schedules pause", "schedules resume", "schedules trigger", "schedules backfill", "schedules delete",
         "audit list", "queues list", "queues peek", "queues send", "queues purge", "topics list", "topics publish",
         "invocations restart", "invocations stop",
-        "keys create", "keys list", "keys disable", "keys open",
+        "secrets rekey", "keys rotate-tokens", "keys create", "keys list", "keys disable", "keys open",
         "secrets set", "secrets list", "secrets delete", "secrets new-key",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
     }  # fmt: skip
