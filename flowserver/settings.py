@@ -161,7 +161,8 @@ class Settings(BaseSettings):
         description="Keys that encrypt secrets in the database: the first encrypts, all decrypt.",
     )
     secrets_key_file: Path | None = Field(
-        None, description="File with such keys, one a line, in place of the setting `secrets_key`."
+        None,
+        description="File with the keys that encrypt secrets, one a line, in place of the setting `secrets_key`.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
     log_format: Literal["auto", "human", "json"] = Field(

@@ -59,7 +59,10 @@ def test_the_commands_of_the_page_work(page: Path, tmp_path: Path, migrated_sqli
 
 
 def test_only_some_blocks_are_not_run() -> None:
-    """These need another machine (a PostgreSQL, a service manager), much time, or a server with other settings."""
+    """These need another machine (a PostgreSQL, a service manager), much time, or a server with other settings.
+
+    `how-to/operate.md` has a test of its own.
+    """
     kept = {title_of(page) for page in pages() for block in blocks(page) if "norun" in block.marks}
     assert {page for page in kept if not page.startswith("maintainers/")} <= {
         "how-to/backup.md",
@@ -67,6 +70,7 @@ def test_only_some_blocks_are_not_run() -> None:
         "how-to/failover.md",
         "how-to/install.md",
         "how-to/nats.md",
+        "how-to/operate.md",
         "how-to/secrets.md",
         "how-to/several-nodes.md",
         "how-to/signed-calls.md",
