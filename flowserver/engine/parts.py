@@ -52,7 +52,7 @@ from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.measured_calls import MeasuredInvoker
 from flowserver.invokers.remote_destinations import Senders
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
-from flowserver.metrics import Metrics
+from flowserver.metrics.process_metrics import Metrics
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.integrity.disk_reserve import DiskReserve
 from flowserver.store.sql.database import Database

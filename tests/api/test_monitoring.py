@@ -13,7 +13,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import OperationalError
 
 from flowserver.invokers.calls import Failed
-from flowserver.metrics import GAUGES
+from flowserver.metrics.process_metrics import GAUGES
 from flowserver.operations import monitoring
 from flowserver.operations.monitoring import CENSUS_SECONDS
 from flowserver.server import Application, create_app

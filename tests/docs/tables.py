@@ -41,7 +41,7 @@ from flowserver.machine.invocations.states import ENDED, InvocationStatus
 from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRANSITIONS
 from flowserver.machine.state import Status
 from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
-from flowserver.metrics import GAUGES, Metrics
+from flowserver.metrics.process_metrics import GAUGES, Metrics
 from flowserver.operations.audited import AUDITED
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
