@@ -43,6 +43,7 @@ from flowserver.invokers.forbidden_addresses import AddressRules
 from flowserver.invokers.network_lists import read_network_list
 from flowserver.invokers.outgoing import Outgoing
 from flowserver.machine.retention_rules import Rules
+from flowserver.metrics.request_counts import RequestMetrics
 from flowserver.operations.audit_retention import AuditRetention
 from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
@@ -102,7 +103,9 @@ class Application(Starlette):
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
+        self.state.request_metrics = RequestMetrics()
         self._frame: dict[str, Any] = {
+            "metrics": self.state.request_metrics,
             "body_bytes_max": limits.request_bytes_max,
             "is_leaving": self._is_leaving,
             "large_answers": LargeAnswers(limits.large_answers_max),
@@ -218,6 +221,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             invoker=app.state.invoker or DeferredInvoker(app.state.limits, app.state.outgoing),
         )
         engine.on_crash = app.state.on_loss
+        engine.metrics.registry.register(app.state.request_metrics)
         app.state.engine = engine
         place = Place(settings.region, f"{settings.host}:{settings.port}")
         app.state.operations = Operations.of(

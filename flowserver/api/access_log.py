@@ -4,20 +4,14 @@ A line holds nothing that the client chose freely: no path and no query, in whic
 """
 
 import logging
-import time
 from typing import Final
 
-from starlette.types import Message, Scope, Send
-
-from flowserver.base.request_context import RequestContext
+from starlette.types import Scope
 
 log = logging.getLogger("flowserver.access")
 log.setLevel(logging.CRITICAL)  # until `turn_on`
 
 FORM: Final = "%(method)s %(route)s %(status)s in %(ms).1f ms, %(bytes)d bytes"
-
-UNANSWERED: Final = "unanswered"
-"""The status of a request whose client went away before it was answered."""
 
 
 def turn_on() -> None:
@@ -30,30 +24,18 @@ def is_on() -> bool:
     return log.isEnabledFor(logging.INFO)
 
 
-class Line:
-    """The line of one request, which begins now; `send` takes its answer."""
+def endpoint_of(scope: Scope) -> str:
+    """The name of what serves the request, for a request that does not say what it calls; "" if nothing does."""
+    return str(getattr(scope.get("endpoint"), "__name__", "")).lstrip("_")
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._began_at = time.perf_counter()
-        self._status: int | str = UNANSWERED
-        self._bytes = 0
 
-    async def send(self, message: Message) -> None:
-        """Pass a message on, and note what it is."""
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-        await self._send(message)
-        self._bytes += len(message.get("body", b""))
-
-    def write(self, scope: Scope, request: RequestContext) -> None:
-        """Write the line; the request is over."""
-        endpoint = getattr(scope.get("endpoint"), "__name__", "").lstrip("_")
-        fields = {
-            "method": scope["method"],
-            "route": request.route or endpoint or request.api or "unknown",
-            "status": self._status,
-            "ms": round((time.perf_counter() - self._began_at) * 1_000, 3),
-            "bytes": self._bytes,
-        }
-        log.info(FORM, fields)
+def write(method: str, route: str, status: int | str, seconds: float, bytes_sent: int) -> None:
+    """Write the line of a request that is over."""
+    fields = {
+        "method": method,
+        "route": route or "unknown",
+        "status": status,
+        "ms": round(seconds * 1_000, 3),
+        "bytes": bytes_sent,
+    }
+    log.info(FORM, fields)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, NoReturn
 
 import uuid_utils
@@ -23,6 +24,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.request_context import RequestContext
 from flowserver.concurrency.background_throttle import BACKGROUND
+from flowserver.metrics.request_counts import UNANSWERED, RequestMetrics
 
 if TYPE_CHECKING:
     from flowserver.api.keyless_gate import KeylessGate  # which would load the database for a program of functions
@@ -109,7 +111,9 @@ class RequestFrame:
         *,
         gate: "KeylessGate | None" = None,
         refuses_nul: bool = True,
+        metrics: RequestMetrics | None = None,
     ) -> None:
+        self._metrics = metrics or RequestMetrics()
         self._gate = gate
         self._refuses_nul = refuses_nul
         self._app = app
@@ -126,19 +130,20 @@ class RequestFrame:
             return
         request_id = str(uuid_utils.uuid4())
         client = scope.get("client")
-        with RequestContext(request_id, "" if client is None else client[0]) as request:
-            if not access_log.is_on():
-                await self._serve(scope, receive, send, request_id)
-                return
-            line = access_log.Line(send)
-            try:
-                await self._serve(scope, receive, line.send, request_id)
-            finally:
-                line.write(scope, request)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, scope, self)
+        with RequestContext(request_id, "" if client is None else client[0]) as request:
+            began_at = perf_counter()
+            try:
+                await self._serve(scope, receive, answer, request_id)
+            finally:
+                seconds = perf_counter() - began_at
+                route = request.route or access_log.endpoint_of(scope)
+                self._metrics.count(request.api, route, answer.status, seconds)
+                if access_log.is_on():
+                    access_log.write(scope["method"], route or request.api, answer.status, seconds, answer.bytes_sent)
+
+    async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer", request_id: str) -> None:
         body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))
         try:
             refusal = await self._gate.refusal(scope) if self._gate is not None else None
@@ -198,6 +203,8 @@ class _Answer:
         self._is_change = scope["method"] not in READING_METHODS
         self._is_large = False
         self.begun = False
+        self.status: int | str = UNANSWERED
+        self.bytes_sent = 0
         self.keeps_connection = False
         """Whether an answer that would close the connection leaves it to the client."""
 
@@ -208,6 +215,7 @@ class _Answer:
                 self._frame.large_answers.begin(changed=self._state.get("changes", self._is_change))
                 self._is_large = True
             self.begun = True
+            self.status = message["status"]
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one
             headers = [*message.get("headers", ()), (b"x-request-id", request_id)]
             if message["status"] in TRY_LATER and not any(name.lower() == b"retry-after" for name, _ in headers):
@@ -222,6 +230,7 @@ class _Answer:
             await self._send_in_pieces(message)
             return
         await self._send(message)
+        self.bytes_sent += len(message.get("body", b""))
 
     def end(self) -> None:
         """The request has been served or given up."""
@@ -238,6 +247,7 @@ class _Answer:
             try:
                 async with asyncio.timeout(self._frame.stalled_seconds):
                     await self._send(piece)
+                self.bytes_sent += len(piece["body"])
             except TimeoutError:
                 raise AnswerStalled from None
             await BACKGROUND.give_way_in_loop()  # also when the client reads as fast as this writes

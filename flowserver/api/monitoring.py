@@ -1,6 +1,7 @@
 """/healthz, /readyz and /metrics: for load balancers and Prometheus.
 
-They need no access key: they show only counts, yes and no.
+They need no access key: they show only counts, yes and no. The metrics that show names of flows, steps and functions
+are for callers who may read the server's overview; to others a server with keys answers without them.
 """
 
 from typing import Any
@@ -12,6 +13,7 @@ from starlette.routing import Route
 
 from flowserver.api.keyless_access import check_page, refusal_of_stranger
 from flowserver.base.errors import AccessDenied
+from flowserver.operations.callers import Flows, Need
 
 
 async def _healthz(_request: Request) -> Response:
@@ -35,8 +37,27 @@ async def _metrics(request: Request) -> Response:
             check_page(headers.get("origin"), headers.get("sec-fetch-site"), allowed_hosts)
         except AccessDenied as error:
             return PlainTextResponse(error.message, error.status)
-    return Response(await state.operations.monitoring.metrics(), media_type=CONTENT_TYPE_LATEST)
+        sees_names = True
+    else:
+        try:
+            sees_names = await _may_see_names(request)
+        except AccessDenied as error:
+            return PlainTextResponse(error.message, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+    text = await state.operations.monitoring.metrics(with_names=sees_names)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
+
+async def _may_see_names(request: Request) -> bool:
+    """Whether the caller sends the token of a key that may; raises AccessDenied for a token that may not."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        return False
+    caller = await request.app.state.operations.access.bearer(token.strip())
+    caller.require(NAMES_NEED)
+    return True
+
+
+NAMES_NEED = Need("server.read", Flows.ALL)
 
 METHODS = ("GET", "HEAD")
 ROUTES = (

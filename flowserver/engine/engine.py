@@ -216,8 +216,12 @@ class Engine(Parts):
         begins = changes.is_new or changes.has_begun_again
         if begins or changes.is_redriven:
             self.timers.note_due(execution.deadline_at)
+        counts = self.metrics.flows.of(execution.flow_name)
+        counts.started += changes.is_new
+        counts.has_tried(changes.events)
         if not execution.is_running:
             self.metrics.ended(execution.status)
+            counts.has_ended(execution.status, execution.error, (self.clock.now_ms() - execution.started_at) / 1000)
             self.schedules.execution_ended(execution.execution_id)
         self.starter.note_change(is_new=begins, is_running=execution.is_running)
         self.watchers.notify_change(execution, changes.events)

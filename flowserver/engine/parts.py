@@ -33,6 +33,7 @@ from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.endpoint_lookup import EndpointLookup
+from flowserver.engine.functions.function_metrics import FunctionMetrics
 from flowserver.engine.invocations.invocations import InvocationListener, Invocations
 from flowserver.engine.invocations.recovery import InvocationRecovery
 from flowserver.engine.invocations.retention import InvocationRetention
@@ -115,6 +116,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         limits, clock = context.limits, context.clock
         # Functions: how calls leave this node.
         self.invoker = invoker
+        self.metrics.named.register(FunctionMetrics(invoker.health))
         self.outlets = Outlets(options.outlets)
         self.endpoints = EndpointLookup(self.reader, options.encryption)
         self.hooks = Hooks(invoker)

@@ -1,4 +1,6 @@
-"""How the functions fare that this process calls: calls, errors and times of the last minutes, in memory.
+"""How the functions fare that this process calls: calls, errors and times, in memory.
+
+The last minutes are for people, what has been counted since the start of the process for metrics.
 
 A call costs a look-up and a few additions. Only the event loop's thread counts; other threads may read.
 """
@@ -10,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from flowserver.metrics.durations import Durations
+
 SLICE_SECONDS: Final = 30
 SLICES: Final = 10
 WINDOW_SECONDS: Final = SLICE_SECONDS * SLICES
@@ -20,6 +24,9 @@ FUNCTIONS_MAX: Final = 1_000
 
 ERROR_NAMES_MAX: Final = 10
 """Names of errors that a slice counts one by one."""
+
+RESULTS_MAX: Final = 50
+"""Results that are counted one by one."""
 
 OTHER_ERRORS: Final = "(other)"
 
@@ -58,10 +65,13 @@ class _Slice:
 class FunctionCalls:
     """The calls of one function."""
 
-    __slots__ = ("_slices", "in_flight")
+    __slots__ = ("_slices", "durations", "in_flight", "results")
 
     def __init__(self) -> None:
         self.in_flight = 0
+        self.results: dict[str | None, int] = {}
+        """Calls by the names of their errors, and by None if they succeeded, since the function was first called."""
+        self.durations = Durations()
         self._slices: deque[_Slice] = deque([_Slice(-1)], maxlen=SLICES)
 
     def ended(self, now: float, seconds: float, error: str | None) -> None:
@@ -75,8 +85,11 @@ class FunctionCalls:
         place = bisect_left(BOUNDS_MS, seconds * 1000)
         last.times[place] = last.times.get(place, 0) + 1
         if error is not None:
-            name = error if error in last.errors or len(last.errors) < ERROR_NAMES_MAX else OTHER_ERRORS
-            last.errors[name] = last.errors.get(name, 0) + 1
+            known = error if error in last.errors or len(last.errors) < ERROR_NAMES_MAX else OTHER_ERRORS
+            last.errors[known] = last.errors.get(known, 0) + 1
+        name = error if error in self.results or len(self.results) < RESULTS_MAX else OTHER_ERRORS
+        self.results[name] = self.results.get(name, 0) + 1
+        self.durations.add(seconds)
 
     def health(self, now: float) -> Health:
         """The numbers of the last WINDOW_SECONDS."""
@@ -112,6 +125,10 @@ class FunctionHealth:
             self._functions.move_to_end(key)
         calls.in_flight += 1
         return calls
+
+    def calls(self) -> list[tuple[FunctionKey, FunctionCalls]]:
+        """The calls of each function that was called."""
+        return list(self._functions.items())
 
     def keys(self) -> list[FunctionKey]:
         """The functions that were called, by name."""

@@ -14,6 +14,8 @@ from prometheus_client.registry import Collector
 
 from flowserver import __version__
 from flowserver.machine.state import Status
+from flowserver.metrics.flow_counts import FlowMetrics
+from flowserver.metrics.queue_depths import QueueMetrics
 
 GAUGES: Final = {
     "flowserver_stuck_executions": "Running executions that nothing would continue, or that have been due for more "
@@ -23,6 +25,10 @@ GAUGES: Final = {
     "flowserver_executions_waiting_for_redrive": "Running executions with failed steps that wait for a redrive.",
     "flowserver_parked_invocations": "Asynchronous invocations that the server cannot continue.",
     "flowserver_running_executions": "Executions that have not ended, including parked ones.",
+    "flowserver_oldest_running_execution_seconds": "How long the oldest execution that has not ended has run; 0 if "
+    "none runs.",
+    "flowserver_oldest_waiting_task_seconds": "How long a task has waited for a report with its token: the first "
+    "one of the oldest execution that has one; 0 if none waits.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that all data takes; an estimate on PostgreSQL.",
     "flowserver_overdue_schedules": "Schedules with a tick that is due and has not started an execution yet.",
@@ -48,10 +54,18 @@ LATENESS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """Counters of one process. Only the event loop's thread may count."""
+    """Counters of one process. Only the event loop's thread may count.
+
+    `registry` has what everybody may see; `named` has what shows names of flows, steps and functions.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.named = CollectorRegistry()
+        self.flows = FlowMetrics()
+        self.named.register(self.flows)
+        self.queues = QueueMetrics()
+        self.named.register(self.queues)
         self._gauges = _Gauges()
         self.registry.register(self._gauges)
         self._commits = Counter("flowserver_commits", "Transactions committed by this process.", registry=self.registry)
@@ -108,10 +122,10 @@ class Metrics:
         """A wait ended `late_seconds` after its instant."""
         self._lateness.observe(late_seconds)
 
-    def text(self, gauges: Mapping[str, float]) -> bytes:
-        """All metrics in Prometheus text format, with the given gauges."""
+    def text(self, gauges: Mapping[str, float], *, with_names: bool = True) -> bytes:
+        """All metrics in Prometheus text format, with the given gauges; perhaps without those that show names."""
         self._gauges.values = gauges
-        return generate_latest(self.registry)
+        return generate_latest(self.registry) + (generate_latest(self.named) if with_names else b"")
 
 
 class _Gauges(Collector):

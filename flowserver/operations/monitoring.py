@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
+from flowserver.metrics.queue_depths import ShownQueue
 from flowserver.operations.cached_read import CachedRead
 from flowserver.operations.stuck_executions import Overdue
 from flowserver.store.access_keys import Admission, read_admission, try_write
@@ -11,12 +12,16 @@ from flowserver.store.cluster.nodes import count_nodes
 from flowserver.store.executions.lookups import count_parked, count_running, count_waiting_for_redrive
 from flowserver.store.integrity.file_space import used_bytes
 from flowserver.store.invocations.parking import count_parked_invocations
+from flowserver.store.overview.ages import oldest_running_at, oldest_waiting_at
+from flowserver.store.queues.depths import States, states_of_queues
 from flowserver.store.schedules.due_schedules import overdue_schedules
 
 CENSUS_SECONDS = 3.0
 """How long a census is cached: further requests for it in that time cost nothing."""
 
 CENSUS_GOOD_SECONDS = 60.0
+QUEUES_MAX = 200
+"""Queues with metrics of their own, the first by name."""
 PATIENCE_SECONDS = 3.0
 PROBE_SECONDS = 1.0
 """The shortest time between two readiness probes, however many requests come; each probe costs a small write."""
@@ -31,10 +36,13 @@ class Census:
     waiting_for_redrive: int
     parked_invocations: int
     running: int
+    oldest_running_seconds: float
+    oldest_waiting_seconds: float
     nodes: int
     used_bytes: int
     overdue_schedules: int
     overdue_schedule_seconds: float
+    queues: list[ShownQueue]
     admission: Admission
 
 
@@ -60,8 +68,11 @@ class MonitoringOperations:
         """End the thread that counts."""
         self._thread.close()
 
-    async def metrics(self) -> bytes:
-        """All metrics, in Prometheus text format; returns within some seconds, even while the database is away."""
+    async def metrics(self, *, with_names: bool = True) -> bytes:
+        """All metrics, in Prometheus text format; perhaps without those that show names of flows and functions.
+
+        Returns within some seconds, even while the database is away.
+        """
         census = await self._census.get()
         engine = self._engine
         gauges = {
@@ -83,12 +94,15 @@ class MonitoringOperations:
                 "flowserver_executions_waiting_for_redrive": census.waiting_for_redrive,
                 "flowserver_parked_invocations": census.parked_invocations,
                 "flowserver_running_executions": census.running,
+                "flowserver_oldest_running_execution_seconds": census.oldest_running_seconds,
+                "flowserver_oldest_waiting_task_seconds": census.oldest_waiting_seconds,
                 "flowserver_nodes": census.nodes,
                 "flowserver_used_bytes": census.used_bytes,
                 "flowserver_overdue_schedules": census.overdue_schedules,
                 "flowserver_overdue_schedule_seconds": census.overdue_schedule_seconds,
             }
-        return engine.metrics.text(gauges)
+        engine.metrics.queues.shown = census.queues if census is not None else ()
+        return engine.metrics.text(gauges, with_names=with_names)
 
     async def is_open(self) -> bool:
         """Whether no access key has closed the server, as last read; works also while the database is away."""
@@ -118,10 +132,13 @@ class MonitoringOperations:
                 waiting_for_redrive=count_waiting_for_redrive(connection),
                 parked_invocations=count_parked_invocations(connection),
                 running=count_running(connection),
+                oldest_running_seconds=_seconds_since(oldest_running_at(connection), now_ms),
+                oldest_waiting_seconds=_seconds_since(oldest_waiting_at(connection), now_ms),
                 nodes=count_nodes(connection),
                 used_bytes=used_bytes(connection),
                 overdue_schedules=overdue,
-                overdue_schedule_seconds=0.0 if due_since is None else (now_ms - due_since) / 1000,
+                overdue_schedule_seconds=_seconds_since(due_since, now_ms),
+                queues=[_shown(each, now_ms) for each in states_of_queues(connection, QUEUES_MAX)],
                 admission=read_admission(connection),
             )
 
@@ -130,3 +147,11 @@ class MonitoringOperations:
         await self._engine.committer.write(lambda connection: try_write(connection, lease.node_id, clock.now_ms()))
         await self._engine.reader.ask(read_admission)
         return True
+
+
+def _seconds_since(at_ms: int | None, now_ms: int) -> float:
+    return 0.0 if at_ms is None else max(0, now_ms - at_ms) / 1000
+
+
+def _shown(states: States, now_ms: int) -> ShownQueue:
+    return ShownQueue(states.queue, states.ready, states.hidden, _seconds_since(states.oldest_at, now_ms))

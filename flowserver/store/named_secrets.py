@@ -111,7 +111,8 @@ def missing_secrets(connection: Connection, names: Collection[str]) -> list[str]
 def values_of(connection: Connection, names: Collection[str], encryption: Encryption) -> Mapping[str, str]:
     """The values of secrets; raises SecretUnavailable."""
     columns = select(named_secrets.c.name, named_secrets.c.value)
-    stored = dict(connection.execute(columns.where(named_secrets.c.name.in_(names))).tuples().all())
+    rows = connection.execute(columns.where(named_secrets.c.name.in_(names)))
+    stored = {row.name: row.value for row in rows}
     values = {}
     for name in sorted(names):
         if name not in stored:

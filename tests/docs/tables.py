@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from fastapi.routing import APIRoute
+from prometheus_client import CollectorRegistry
 
 from flowserver.analysis.rules import RULES
 from flowserver.api.fc.router import ROUTES as FC_ROUTES
@@ -26,6 +27,7 @@ from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import FLAGGED, flag_of, variable_of
 from flowserver.client import results, server_results
+from flowserver.engine.functions.function_metrics import FunctionMetrics
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
@@ -34,6 +36,7 @@ from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoint_rules import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.forbidden_addresses import PRIVATE_NETWORKS, REFUSED_NETWORKS
+from flowserver.invokers.function_health import FunctionHealth
 from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
@@ -42,6 +45,7 @@ from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRAN
 from flowserver.machine.state import Status
 from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics.process_metrics import GAUGES, Metrics
+from flowserver.metrics.request_counts import RequestMetrics
 from flowserver.operations.audited import AUDITED
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
@@ -223,10 +227,22 @@ def metrics() -> str:
     """The server's metrics, by their names in Prometheus."""
     known = Metrics()
     known.text(dict.fromkeys(GAUGES, 0))
+    known.registry.register(RequestMetrics())
+    return _metrics(known.registry)
+
+
+def named_metrics() -> str:
+    """The metrics that show names of flows, steps, functions and queues."""
+    known = Metrics()
+    known.named.register(FunctionMetrics(FunctionHealth()))
+    return _metrics(known.named)
+
+
+def _metrics(registry: CollectorRegistry) -> str:
     suffix = {"counter": "_total", "info": "_info"}
     rows = (
         (f"`{family.name}{suffix.get(family.type, '')}`", family.type, family.documentation)
-        for family in known.registry.collect()
+        for family in registry.collect()
     )
     return table(("metric", "type", "meaning"), rows)
 
@@ -358,6 +374,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "waits": waits,
     "messages by wait": messages_by_wait,
     "metrics": metrics,
+    "named metrics": named_metrics,
     "results of the client": result_fields,
     "commands": commands,
     "common options": common_options,
