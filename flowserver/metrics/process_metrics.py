@@ -56,7 +56,7 @@ LATENESS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 class Metrics:
     """Counters of one process. Only the event loop's thread may count.
 
-    `registry` has what everybody may see; `named` has what shows names of flows, steps and functions.
+    `registry` has counts alone; `named` has what shows names of flows, steps, functions and queues.
     """
 
     def __init__(self) -> None:

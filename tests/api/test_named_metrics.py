@@ -120,7 +120,7 @@ def test_the_first_names_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch)
     assert [value(attempts, flow="a", step=name, outcome="failed") for name in ("s0", "s4", OTHER)] == [1, None, 1]
 
 
-def test_a_request_that_nobody_waits_for_is_counted() -> None:
+def test_an_unanswered_request_is_counted() -> None:
     metrics, registry = RequestMetrics(), CollectorRegistry()
     metrics.count("RPC", "StartSyncExecution", "unanswered", 100_000)
     registry.register(metrics)

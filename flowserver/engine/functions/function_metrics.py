@@ -16,7 +16,7 @@ SUCCEEDED: Final = "ok"
 
 
 class FunctionMetrics(Collector):
-    """Of the functions that this process called; one that was not called for long may be left out."""
+    """Of the functions that this process called; a function that was not called for long may be left out."""
 
     def __init__(self, health: FunctionHealth) -> None:
         self._health = health

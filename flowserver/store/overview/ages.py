@@ -19,10 +19,10 @@ def oldest_running_at(connection: Connection) -> int | None:
 
 
 def oldest_waiting_at(connection: Connection) -> int | None:
-    """When (ms) the first step was entered that waits for a report with its token; None if none waits.
+    """When (ms) a step was entered that waits for a report with its token; None if no step waits so.
 
-    It is the first task of the oldest execution that has one; another execution may have one that is older. Looks at a
-    bounded number of scopes.
+    It is the first such step of the oldest execution with one, so steps of other executions may wait for longer. Looks
+    at a bounded number of scopes.
     """
     page = list_waiting_tasks(connection, None, None, ScopeKey("", 0), 1)
     return page.tasks[0].entered_at if page.tasks else None
