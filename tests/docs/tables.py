@@ -4,8 +4,10 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Final
 
+import yaml
 from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry
 
@@ -354,6 +356,22 @@ def needs_of_calls() -> str:
     return table(("permission", *APIS), rows)
 
 
+def alerts() -> str:
+    """The alerts of the example, for readers of the page on monitoring."""
+    file = Path(__file__).parents[2] / "examples" / "monitoring" / "alerts.yaml"
+    rules = [rule for group in yaml.safe_load(file.read_text("utf-8"))["groups"] for rule in group["rules"]]
+    rows = (
+        (
+            rule["alert"],
+            f"`{rule['expr']}`".replace("|", "\\|") + (f" for {rule['for']}" if "for" in rule else ""),
+            rule["annotations"]["summary"],
+            rule["annotations"]["action"],
+        )
+        for rule in rules
+    )
+    return table(("alert", "condition", "meaning", "then"), rows)
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
     "audited operations": audited_operations,
@@ -373,6 +391,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "execution statuses": execution_statuses,
     "waits": waits,
     "messages by wait": messages_by_wait,
+    "alerts": alerts,
     "metrics": metrics,
     "named metrics": named_metrics,
     "results of the client": result_fields,
