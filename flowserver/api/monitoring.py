@@ -4,15 +4,17 @@ They need no access key: they show only counts, yes and no. The metrics that sho
 are for callers who may read the server's overview; to others a server with keys answers without them.
 """
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 from prometheus_client import CONTENT_TYPE_LATEST
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from flowserver.api.keyless_access import check_page, refusal_of_stranger
-from flowserver.base.errors import AccessDenied
+from flowserver.base.errors import AccessDenied, FlowServerError
 from flowserver.operations.callers import Flows, Need
 
 
@@ -43,21 +45,35 @@ async def _metrics(request: Request) -> Response:
             sees_names = await _may_see_names(request)
         except AccessDenied as error:
             return PlainTextResponse(error.message, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+    if state.requests_of_front is not None:
+        state.request_metrics.elsewhere = await state.requests_of_front()
     text = await state.operations.monitoring.metrics(with_names=sees_names)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 async def _may_see_names(request: Request) -> bool:
-    """Whether the caller sends the token of a key that may; raises AccessDenied for a token that may not."""
+    """Whether the caller sends the token of a key that may; raises AccessDenied for a token that may not.
+
+    False while the database cannot say: what remains of the metrics tells that the database is away.
+    """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         return False
-    caller = await request.app.state.operations.access.bearer(token.strip())
+    try:
+        async with asyncio.timeout(TOKEN_SECONDS):
+            caller = await request.app.state.operations.access.bearer(token.strip())
+    except AccessDenied:
+        raise
+    except (SQLAlchemyError, FlowServerError, TimeoutError):
+        return False
     caller.require(NAMES_NEED)
     return True
 
 
 NAMES_NEED = Need("server.read", Flows.ALL)
+
+TOKEN_SECONDS: Final = 3.0
+"""How long the look-up of a token may take before the metrics are sent without names."""
 
 METHODS = ("GET", "HEAD")
 ROUTES = (

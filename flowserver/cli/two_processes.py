@@ -15,6 +15,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import uuid_utils
 
@@ -25,7 +26,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.one_process import QuietServer, end_once_lost, leave, server_config
 from flowserver.front.actions import handlers_of_actions
-from flowserver.front.front import Front
+from flowserver.front.front import REQUEST_COUNTS, Front
 from flowserver.front.function_calls import DistantInvoker
 from flowserver.front.keys import handlers_of_keys
 from flowserver.front.link import Handler, Link
@@ -91,6 +92,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
         handlers |= Relayed(app, link).handlers
         handlers |= handlers_of_keys(EngineKeys(app.state.engine))
         handlers |= handlers_of_actions(LocalActions(app.state.operations))
+        app.state.requests_of_front = partial(link.call, REQUEST_COUNTS)
         await link.call("serve")
         announce()
         await told_to_stop.wait()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,8 +20,12 @@ from flowserver.front.link import Handler, Link
 from flowserver.front.relaying import Relay
 from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.outgoing import PLAIN, Outgoing
+from flowserver.metrics.request_counts import RequestMetrics
 from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
+
+REQUEST_COUNTS = "request_counts"
+"""What the engine calls asking for the requests that the front has answered itself."""
 
 
 class Front:
@@ -47,14 +52,15 @@ class Front:
         self._large_answers = LargeAnswers(limits.large_answers_max)
         self._relay = Relay()
         self._calling = Calling(DeferredInvoker(limits, outgoing))
+        self._requests = RequestMetrics()
         self._rpc: RequestFrame | None = None
         self._files = Console(is_on=has_console)
         self._console = self._framed(self._files, LargeAnswers(math.inf), console_fault_response)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What the engine may call: functions, and the messages of relayed requests."""
-        return {**self._relay.handlers, **self._calling.handlers}
+        """What the engine may call: functions, the messages of relayed requests, and the counts of other requests."""
+        return {**self._relay.handlers, **self._calling.handlers, REQUEST_COUNTS: self._request_counts}
 
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
@@ -73,10 +79,14 @@ class Front:
         else:
             await self._relay(scope, receive, send)
 
+    async def _request_counts(self) -> list[list[Any]]:
+        return self._requests.rows()
+
     def _attached_access(self) -> AccessOperations:
         assert self._access is not None
         return self._access
 
     def _framed(self, app: ASGIApp, large_answers: LargeAnswers, said: FaultResponse = fault_response) -> RequestFrame:
         bytes_max = self._limits.request_bytes_max
-        return RequestFrame(app, bytes_max, lambda: self.is_leaving, large_answers, said, gate=self._gate)
+        leaving, counted = lambda: self.is_leaving, self._requests
+        return RequestFrame(app, bytes_max, leaving, large_answers, said, gate=self._gate, metrics=counted)

@@ -1,6 +1,7 @@
 """Histograms of durations, as cheap as counting can be: a search in a tuple and two additions."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -22,6 +23,15 @@ class Durations:
     def add(self, seconds: float) -> None:
         """Something has taken so long."""
         self._counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
+        self._seconds += seconds
+
+    def numbers(self) -> tuple[list[int], float]:
+        """How many there were up to each bound and above all, and their sum in seconds."""
+        return list(self._counts), self._seconds
+
+    def merge(self, counts: Sequence[int], seconds: float) -> None:
+        """Add the `numbers` of others."""
+        self._counts = [mine + more for mine, more in zip(self._counts, counts, strict=True)]
         self._seconds += seconds
 
     def buckets(self) -> tuple[list[tuple[str, float]], float]:

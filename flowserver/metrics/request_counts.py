@@ -1,7 +1,7 @@
 """Requests over HTTP by what they call, counted by this process since its start."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -35,21 +35,44 @@ class RequestMetrics(Collector):
 
     def __init__(self) -> None:
         self._routes: dict[Route, RouteCounts] = {}
+        self.elsewhere: Sequence[Sequence[Any]] = ()
+        """The `rows` of another process of this node, as a scrape has found them."""
 
     def count(self, api: str, route: str, status: int | str, seconds: float) -> None:
         """A request is over."""
-        counts = self._routes.get((api, route))
-        if counts is None:
-            counts = self._routes[api, route] = RouteCounts()
+        counts = self._of((api, route))
         counts.statuses[status] = counts.statuses.get(status, 0) + 1
         counts.durations.add(seconds)
 
+    def rows(self) -> list[list[Any]]:
+        """All that was counted, for another process."""
+        return [
+            [*route, dict(counts.statuses), *counts.durations.numbers()] for route, counts in list(self._routes.items())
+        ]
+
+    def _of(self, route: Route) -> RouteCounts:
+        counts = self._routes.get(route)
+        if counts is None:
+            counts = self._routes[route] = RouteCounts()
+        return counts
+
+    def _add(self, rows: Sequence[Sequence[Any]]) -> None:
+        statuses: Mapping[int | str, int]
+        for api, route, statuses, numbers, sum_seconds in rows:
+            counts = self._of((api, route))
+            for status, number in statuses.items():
+                counts.statuses[status] = counts.statuses.get(status, 0) + number
+            counts.durations.merge(numbers, sum_seconds)
+
     def collect(self) -> Iterator[Metric]:
-        """The metrics of this moment."""
+        """The metrics of this moment, with those of requests elsewhere."""
+        both = RequestMetrics()
+        both._add(self.rows())
+        both._add(self.elsewhere)
         requests = CounterMetricFamily("flowserver_http_requests", REQUESTS, labels=["api", "route", "status"])
         seconds = HistogramMetricFamily("flowserver_http_request_seconds", SECONDS, labels=["api", "route"])
-        for route, counts in list(self._routes.items()):
+        for route, counts in both._routes.items():
             seconds.add_metric(route, *counts.durations.buckets())
-            for status, number in list(counts.statuses.items()):
+            for status, number in counts.statuses.items():
                 requests.add_metric([*route, str(status)], number)
         yield from (requests, seconds)

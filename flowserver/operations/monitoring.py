@@ -150,7 +150,8 @@ class MonitoringOperations:
 
 
 def _seconds_since(at_ms: int | None, now_ms: int) -> float:
-    return 0.0 if at_ms is None else max(0, now_ms - at_ms) / 1000
+    """0 without an instant, and for a damaged one."""
+    return max(0, now_ms - at_ms) / 1000 if isinstance(at_ms, int) else 0.0
 
 
 def _shown(states: States, now_ms: int) -> ShownQueue:

@@ -18,7 +18,7 @@ from flowserver.settings import Settings
 from flowserver.store.access_keys import insert_access_key
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT
-from tests.api.test_monitoring import forget_census, samples
+from tests.api.test_monitoring import forget_census, samples, take_away
 from tests.support.function_server import FunctionError, FunctionServer
 
 TASK = """\
@@ -120,6 +120,24 @@ def test_the_first_names_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch)
     assert [value(attempts, flow="a", step=name, outcome="failed") for name in ("s0", "s4", OTHER)] == [1, None, 1]
 
 
+def test_requests_of_two_processes_are_added_up() -> None:
+    here, there, registry = RequestMetrics(), RequestMetrics(), CollectorRegistry()
+    registry.register(here)
+    for metrics in (here, there):
+        metrics.count("RPC", "ListFlows", 200, 0.1)
+    there.count("RPC", "ListFlows", 400, 0.3)
+    here.elsewhere = there.rows()
+    labels = {"api": "RPC", "route": "ListFlows"}
+    for _ in range(2):  # a scrape changes nothing
+        requests = [
+            registry.get_sample_value("flowserver_http_requests_total", labels | {"status": status})
+            for status in ("200", "400")
+        ]
+        assert requests == [2, 1]
+        assert registry.get_sample_value("flowserver_http_request_seconds_count", labels) == 3
+        assert registry.get_sample_value("flowserver_http_request_seconds_sum", labels) == pytest.approx(0.5)
+
+
 def test_an_unanswered_request_is_counted() -> None:
     metrics, registry = RequestMetrics(), CollectorRegistry()
     metrics.count("RPC", "StartSyncExecution", "unanswered", 100_000)
@@ -131,7 +149,7 @@ def test_an_unanswered_request_is_counted() -> None:
 
 
 @pytest.fixture
-async def closed(sqlite_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, dict[str, str]]]:
+async def closed(sqlite_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, Application, dict[str, str]]]:
     """A server with keys and a flow that has run; and the tokens of a viewer, a starter, and a viewer of one flow."""
     app = create_app(Settings(database_url=sqlite_url, drain_seconds=0))
     roles = {"admin": ("admin", ""), "viewer": ("viewer", ""), "starter": ("starter", ""), "narrow": ("viewer", "a-")}
@@ -143,13 +161,13 @@ async def closed(sqlite_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, dict
         admin = {"Authorization": tokens["admin"]}
         await client.put("/v1/flows/hidden", json={"definition": PASS}, headers=admin)
         await client.post("/v1/flows/hidden/executions?wait=60", json={"name": "e"}, headers=admin)
-        yield client, tokens
+        yield client, app, tokens
 
 
 async def test_names_are_for_callers_who_may_read_the_overview(
-    closed: tuple[httpx.AsyncClient, dict[str, str]],
+    closed: tuple[httpx.AsyncClient, Application, dict[str, str]],
 ) -> None:
-    client, tokens = closed
+    client, _, tokens = closed
     for headers in ({}, {"Authorization": "Basic eDp5"}):
         shown = await client.get("/metrics", headers=headers)
         assert samples(shown)["flowserver_ended_executions_total status=Succeeded"] == 1
@@ -160,3 +178,38 @@ async def test_names_are_for_callers_who_may_read_the_overview(
         refused = await client.get("/metrics", headers={"Authorization": token})
         assert refused.status_code == 401
         assert "flowserver_" not in refused.text
+
+
+async def test_while_the_database_is_away_a_token_gets_what_is_known_without_it(
+    closed: tuple[httpx.AsyncClient, Application, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, app, tokens = closed
+    headers = {"Authorization": tokens["viewer"]}
+    samples(await client.get("/metrics"))
+    app.state.operations.access._remembered.clear()  # as a second after its last use
+    with monkeypatch.context() as away:
+        take_away(app, away)
+        forget_census(app)
+        seen = samples(await client.get("/metrics", headers=headers))
+    assert seen["flowserver_database_up"] == 0
+    assert "flowserver_pending_messages" in seen
+
+
+@pytest.mark.parametrize("junk", ["junk", b"\xff"])
+async def test_damaged_instants_do_not_hide_the_other_metrics(
+    client: httpx.AsyncClient, app: Application, junk: str | bytes
+) -> None:
+    await app.state.operations.queues.create("q", QueueAttributes())
+    await app.state.operations.queues.send("q", [OutgoingMessage(body="x")])
+    await client.put("/v1/flows/w", json={"definition": WAIT})
+    await client.post("/v1/flows/w/executions", json={"name": "e"})
+
+    def damage(connection: Connection) -> None:
+        connection.exec_driver_sql("UPDATE executions SET started_at = ?", (junk,))
+        connection.exec_driver_sql("UPDATE queue_messages SET enqueued_at = ?", (junk,))
+
+    await app.state.engine.committer.write(damage)
+    found = await measured(client, app)
+    assert found["flowserver_database_up"] == found["flowserver_running_executions"] == 1
+    assert found["flowserver_oldest_running_execution_seconds"] == 0
+    assert found["flowserver_queue_oldest_message_seconds queue=q"] == 0

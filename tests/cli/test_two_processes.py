@@ -239,3 +239,13 @@ def test_roles_hold_in_both_processes(server: ServerProcess, sqlite_url: str) ->
         assert client.get("/v1/flows/other", headers=headers).status_code == 403
         shown = client.get("/v1/permissions", headers=headers).json()
         assert (shown["role"], shown["flows"]) == ("viewer", "order-")
+
+
+def test_requests_that_the_front_answers_itself_are_counted(server: ServerProcess) -> None:
+    with client_of(server) as client:
+        client.post("/", params={"Action": "ListFlows"}).raise_for_status()
+        client.get("/v1/flows").raise_for_status()
+        text = client.get("/metrics").text
+    assert 'flowserver_http_requests_total{api="RPC",route="ListFlows",status="200"} 1.0' in text
+    assert 'flowserver_http_requests_total{api="REST",route="list_flows",status="200"} 1.0' in text
+    assert 'flowserver_http_request_seconds_count{api="RPC",route="ListFlows"} 1.0' in text
