@@ -76,7 +76,7 @@ lowest newest: testing
 	$(BIN)/uv pip compile --quiet --resolution $(RESOLUTION) --python-version 3.11 $(EXTRAS:%=--extra %) pyproject.toml \
 		--output-file $(VENV)/$@/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --constraint $(VENV)/$@/constraints.txt --group build \
-		--editable '.[nats,postgres,test]'
+		--editable '.[nats,otel,postgres,test]'
 	PATH="$(CURDIR)/$(VENV)/$@/bin:$$PATH" \
 		$(CLEAN) $(VENV)/$@/bin/python -m pytest -n $(WORKERS) --dist loadscope $(AT_BOUNDS)
 
@@ -107,7 +107,7 @@ release: $(TESTING) ## Build the wheel, the source archive, and the SBOM (Cyclon
 vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
 	$(NODE) tests/console/vendor/build.mjs flowserver/console/vendor
 
-EXTRAS := nats postgres
+EXTRAS := nats otel postgres
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
 

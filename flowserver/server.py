@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +52,7 @@ from flowserver.store.access_keys import remember_keys
 from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database, parse_url
 from flowserver.store.task_token_keys import read_task_token_keys
+from flowserver.tracing.spans import open_tracer
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
     Raises OutletInvalid, NetworkListInvalid and SigningSecretsInvalid. Starting it raises DatabaseInUse,
-    SchemaOutdated, SchemaTooNew or SecretsKeyWrong when the database is not to be used so.
+    SchemaOutdated, SchemaTooNew, SecretsKeyWrong or TracingUnavailable when the database is not to be used so.
     """
     return Application(settings, clock or SystemClock())
 
@@ -100,6 +102,7 @@ class Application(Starlette):
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
         self.state.outgoing = _outgoing(settings)
+        self.state.tracer = None  # made when it serves: it has a thread, and a front may be forked before
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
@@ -211,7 +214,10 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
         require_current_schema(database)
-        options = _engine_options(settings, app.state.outlets)
+        app.state.tracer = tracer = open_tracer(settings.tracing, app.state.limits.spans_waiting_max)
+        if tracer is not None:
+            stack.callback(tracer.close)
+        options = replace(_engine_options(settings, app.state.outlets), tracer=tracer)
         engine = Engine(
             database,
             clock=app.state.clock,

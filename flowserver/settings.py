@@ -172,6 +172,12 @@ class Settings(BaseSettings):
     )
     access_log: bool = Field(False, description="Whether each request is logged when it has been answered.")
 
+    tracing: Literal["off", "otlp"] = Field(
+        "off",
+        description="Whether spans of executions and requests are exported, as OTLP over HTTP; the variables "
+        "OTEL_EXPORTER_OTLP_... say where to. Needs the extra `otel`.",
+    )
+
     def encryption_keys(self) -> list[str]:
         """The keys that encrypt secrets, the first one for encryption. Raises OSError."""
         if self.secrets_key_file is not None:
@@ -196,6 +202,12 @@ class Settings(BaseSettings):
         if path not in (None, Path()):  # an empty variable is a path, too
             read_settings_file(path)
         return path
+
+    @field_validator("tracing", mode="before")
+    @classmethod
+    def _read_off(cls, value: object) -> object:
+        """An `off` without quotes in the file, where it means false."""
+        return "off" if value is False else value
 
     @field_validator("missing_source", mode="before")
     @classmethod

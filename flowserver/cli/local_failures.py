@@ -23,6 +23,7 @@ from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
 from flowserver.store.sql.database import DatabaseUrlInvalid
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.sqlite_files import LogOfAnotherFile
+from flowserver.tracing.spans import TracingUnavailable
 
 _CODES: Final[dict[type[Exception], ExitCode]] = {
     DatabaseFolderMissing: ExitCode.NOT_FOUND,
@@ -41,6 +42,7 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
     SchemaTooNew: ExitCode.CONFLICT,
     SecretsKeyWrong: ExitCode.CONFLICT,
     SigningSecretsInvalid: ExitCode.USAGE,
+    TracingUnavailable: ExitCode.USAGE,
     UnsafeBind: ExitCode.UNREACHABLE,
 }
 """Errors whose message is for the person who typed the command."""

@@ -216,6 +216,9 @@ class Engine(Parts):
         begins = changes.is_new or changes.has_begun_again
         if begins or changes.is_redriven:
             self.timers.note_due(execution.deadline_at)
+        if self.traces is not None:
+            for look_up in self.traces.committed(changes, self.clock.now_ms()):
+                self.follow(look_up)
         counts = self.metrics.flows.of(execution.flow_name)
         counts.started += changes.is_new
         counts.has_tried(changes.events)

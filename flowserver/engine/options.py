@@ -9,6 +9,7 @@ from flowserver.engine.executions.message_sender import QueueBodies
 from flowserver.invokers.brokers import Outlet
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.retention_rules import FOR_EVER, Rules
+from flowserver.tracing.spans import Tracer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class EngineOptions:
     queue_bodies: QueueBodies = "base64"
     encryption: Encryption = NO_ENCRYPTION
     disk_reserve_bytes: int = 0
+    tracer: Tracer | None = None
 
 
 DEFAULTS: Final = EngineOptions()

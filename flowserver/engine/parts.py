@@ -23,6 +23,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.local_destinations import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.publishing import Publisher
 from flowserver.engine.deliveries.worker import DeliveryWorker
+from flowserver.engine.executions.attempt_traces import AttemptTraces
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
@@ -99,6 +100,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.context = context = EngineContext(
             database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits, self.disk
         )
+        self.traces = None if options.tracer is None else AttemptTraces(options.tracer, self.reader, self.metrics)
         self._make_rooms(context, options, MeasuredInvoker(limits, invoker))
 
         # What runs, what is drained when the engine leaves, and what is closed last, in this order.
@@ -139,7 +141,9 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.starter = Starter(context)
         submitter = InvocationSubmitter(self.invocations, limits)
         sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
-        self.step_calls = StepCalls(context, invoker, self.endpoints, self.starter, sender, submitter, self.hooks)
+        self.step_calls = StepCalls(
+            context, invoker, self.endpoints, self.starter, sender, submitter, self.hooks, options.tracer
+        )
         self.dispatcher = Dispatcher(context, self.endpoints, self.slots, self.step_calls)
         self.timers = StepTimers(context, self.metrics.woke)
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)

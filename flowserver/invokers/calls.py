@@ -59,6 +59,8 @@ class Invocation(msgspec.Struct, frozen=True):
     """How logs name the call; None for a name made of the key and the attempt."""
     wants_log: bool = False
     """Ask the function for the end of its log."""
+    traceparent: str = ""
+    """The header of this name, which puts the function's work into the execution's trace; "" if nothing is traced."""
 
     @property
     def title(self) -> str:

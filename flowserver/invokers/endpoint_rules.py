@@ -59,6 +59,7 @@ CALL_HEADERS = frozenset(
         "x-fc-function-name",
         "x-fc-qualifier",
         "x-fc-log-type",
+        "traceparent",
     }
 )
 """They describe the single call; the server sets them itself."""

@@ -88,6 +88,8 @@ def _optional_lines(call: Invocation) -> str:
         lines += f"\r\nX-Fc-Qualifier: {call.qualifier}"
     if call.invocation_id:
         lines += f"\r\nX-Fc-Stateful-Async-Invocation-Id: {call.invocation_id}"
+    if call.traceparent:
+        lines += f"\r\ntraceparent: {call.traceparent}"
     if call.wants_log:
         lines += "\r\nX-Fc-Log-Type: Tail"
     return lines

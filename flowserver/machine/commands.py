@@ -35,6 +35,8 @@ class InvokeTask(msgspec.Struct, frozen=True):
     token: str | None
     """The token that settles the task later: on waitForCallback the step's own, which users may hand on; on a sync
     sub-flow or asynchronous invocation one of this attempt, which only the server uses."""
+    started_event_id: int
+    """The event that began the attempt, the same when its call is made again after a loss."""
     idempotency_key: str
     submission_key: str
     """The key of the invocation or message that this attempt submits. A retry submits another."""

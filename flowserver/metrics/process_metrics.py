@@ -16,6 +16,7 @@ from flowserver import __version__
 from flowserver.machine.state import Status
 from flowserver.metrics.flow_counts import FlowMetrics
 from flowserver.metrics.queue_depths import QueueMetrics
+from flowserver.metrics.span_counts import SpanMetrics
 
 GAUGES: Final = {
     "flowserver_stuck_executions": "Running executions that nothing would continue, or that have been due for more "
@@ -95,6 +96,8 @@ class Metrics:
             "Ended executions that this process deleted: the retention time was over, or space was needed.",
             registry=self.registry,
         )
+        self.spans = SpanMetrics()
+        self.registry.register(self.spans)
         self._lateness = Histogram(
             "flowserver_wakeup_lateness_seconds",
             "Time from the instant at which a wait or time-out was due until its end was durable.",

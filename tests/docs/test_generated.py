@@ -48,6 +48,7 @@ def test_every_header_of_a_call_is_explained() -> None:
         execution_name="e",
         step_name="t",
         wants_log=True,
+        traceparent="00-1-2-01",
     )
     lines = write_request(lasting_head(URL("http://127.0.0.1/"), {}), call).decode().split("\r\n")[1:-2]
     headers = {line.split(":")[0] for line in lines}

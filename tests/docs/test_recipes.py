@@ -74,6 +74,7 @@ def test_only_some_blocks_are_not_run() -> None:
         "how-to/secrets.md",
         "how-to/several-nodes.md",
         "how-to/signed-calls.md",
+        "how-to/trace.md",
         "how-to/troubleshoot.md",
         "how-to/upgrade.md",
         "reference/cli.md",

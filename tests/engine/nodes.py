@@ -23,6 +23,7 @@ from flowserver.operations.operations import Operations
 from flowserver.store.cluster.nodes import remove_node
 from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.sql.database import Database
+from flowserver.tracing.spans import Tracer
 from tests.engine.called_functions import Functions
 from tests.support.clock import ManualClock
 from tests.support.following import follow
@@ -181,6 +182,7 @@ async def running_node(
     drain_seconds: float = 0,
     queues: Mapping[str, str] | None = None,
     queue_bodies: QueueBodies = "base64",
+    tracer: Tracer | None = None,
 ) -> AsyncIterator[Node]:
     """`queues` are kept by brokers, as in the settings."""
     engine = Engine(
@@ -189,7 +191,7 @@ async def running_node(
         limits=limits or Limits(),
         tokens=tokens,
         node_id=node_id,
-        options=EngineOptions(outlets=read_outlets(queues or {}), queue_bodies=queue_bodies),
+        options=EngineOptions(outlets=read_outlets(queues or {}), queue_bodies=queue_bodies, tracer=tracer),
     )
     async with engine.running(drain_seconds):
         yield Node(engine, database)

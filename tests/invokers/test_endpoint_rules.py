@@ -107,7 +107,7 @@ def test_accepted_hooks():
 
 
 def test_no_registered_header_can_stand_beside_one_of_the_call(invocation):
-    call = invocation(qualifier="prod", invocation_id="task-1", wants_log=True)
+    call = invocation(qualifier="prod", invocation_id="task-1", wants_log=True, traceparent="00-1-2-01")
     lines = write_request(lasting_head(URL("http://host/"), {}), call).decode().split("\r\n")[1:-2]
     sent = {line.split(":")[0].lower() for line in lines}
     assert sent - {"host", "content-length", "user-agent", "accept"} == CALL_HEADERS

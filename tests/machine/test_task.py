@@ -84,6 +84,7 @@ def test_the_ordered_call() -> None:
             input={"n": 1},
             params=None,
             token=None,
+            started_event_id=5,
             idempotency_key="id1-2",
             submission_key="id1-2-1",
             deadline_at=NOW_MS + 7_000,

@@ -18,7 +18,7 @@ IMPURE_MODULES = {
     "time", "uuid", "uuid_utils",
 }  # fmt: skip
 PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
-LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
+LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "opentelemetry", "psycopg", "rich"}
 """Modules that a start on SQLite does not load until they are needed; loading all takes longer than
 the start itself.
 """

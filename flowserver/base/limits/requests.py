@@ -117,3 +117,9 @@ class RequestLimits:
         reason="work that waits for the writer, and reads that wait for the reader; beyond it callers get an error",
         error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
+    spans_waiting_max: int = limit(
+        10_000,
+        unit="spans",
+        reason="spans that wait to be exported, held in memory, if `tracing` is on",
+        error="none: further ones are dropped and counted in flowserver_dropped_spans_total",
+    )

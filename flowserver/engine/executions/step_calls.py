@@ -24,6 +24,8 @@ from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.service_params import child_input, failure_of_action
 from flowserver.machine.sub_flow_reply import reply_to_start
 from flowserver.store.executions.new_executions import NewExecution
+from flowserver.tracing.span_ids import write_traceparent
+from flowserver.tracing.spans import Tracer
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ class StepCalls:
         sender: MessageSender,
         submitter: InvocationSubmitter,
         hooks: Hooks,
+        tracer: Tracer | None = None,
     ) -> None:
         self._clock = context.clock
         self._limits = context.limits
@@ -56,6 +59,7 @@ class StepCalls:
         self._sender = sender
         self._submitter = submitter
         self._hooks = hooks
+        self._tracer = tracer
         self._failures = LimitedLog(log)
 
     async def make(self, caller: Caller, command: InvokeTask) -> TaskResult:
@@ -121,6 +125,7 @@ class StepCalls:
             execution_name=caller.execution_name,
             step_name=command.step_name,
             request_id=request_id,
+            traceparent=self._traceparent(caller, command),
         )
         reply = await self._invoker.invoke(invocation, endpoint)
         if isinstance(reply, Replied):
@@ -156,6 +161,11 @@ class StepCalls:
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
         flow, now_ms = started.flow, self._clock.now_ms()
         return Success(reply_to_start(child_id, flow.name, flow.definition, request.name, request.input_text, now_ms))
+
+    def _traceparent(self, caller: Caller, command: InvokeTask) -> str:
+        if self._tracer is None:
+            return ""
+        return write_traceparent(self._tracer.ref_of(caller.execution_id, command.started_event_id))
 
     def _log_failure(self, caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
         """Log a call that failed, without its cause, which the history has and may hold what the function answered."""

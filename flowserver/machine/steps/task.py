@@ -164,6 +164,7 @@ def order_of(execution_id: str, scope: Scope, step: TaskStep, token_for: TokenMa
         input=_input(scope),
         params=params,
         token=_token(execution_id, scope, step, token_for),
+        started_event_id=scope.last_event_id,
         idempotency_key=idempotency_key(execution_id, scope),
         submission_key=submission_key(execution_id, scope),
         deadline_at=scope.wake_at,
