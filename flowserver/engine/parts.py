@@ -82,7 +82,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.limits = limits
         self.tokens = tokens
         self.encryption = options.encryption
-        self.metrics = Metrics()
+        self.metrics = Metrics(limits)
         self.interruptible = InterruptibleWork()
         self._waits_log = LimitedLog(logging.getLogger("flowserver.engine.engine"))
         self._following: set[asyncio.Task[object]] = set()  # the work of `Engine.follow`

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from flowserver.base.limits import Limits
+from flowserver.metrics.bounded_names import OTHER, count_bounded
 from flowserver.metrics.durations import Durations
 
 SLICE_SECONDS: Final = 30
@@ -25,10 +27,8 @@ FUNCTIONS_MAX: Final = 1_000
 ERROR_NAMES_MAX: Final = 10
 """Names of errors that a slice counts one by one."""
 
-RESULTS_MAX: Final = 50
-"""Results that are counted one by one."""
 
-OTHER_ERRORS: Final = "(other)"
+OTHER_ERRORS: Final = OTHER
 
 BOUNDS_MS: Final = tuple(1.2**power for power in range(101))
 """Upper bounds of the times that are counted together, from 1 ms to a day: so a quantile is at most 20 % too large."""
@@ -62,21 +62,44 @@ class _Slice:
         self.times: dict[int, int] = {}
 
 
+class FunctionTotals:
+    """The calls of one function, or of all that have no numbers of their own, since the start of the process."""
+
+    __slots__ = ("durations", "in_flight", "results", "results_max", "retries")
+
+    def __init__(self, results_max: int) -> None:
+        self.results_max = results_max
+        self.in_flight = 0
+        self.results: dict[str | None, int] = {}
+        """Calls by the names of their errors, and by None if they succeeded."""
+        self.retries = 0
+        """Those of them that were not the first attempt."""
+        self.durations = Durations()
+
+
 class FunctionCalls:
     """The calls of one function."""
 
-    __slots__ = ("_slices", "durations", "in_flight", "results")
+    __slots__ = ("_slices", "_totals", "in_flight")
 
-    def __init__(self) -> None:
+    def __init__(self, totals: FunctionTotals) -> None:
         self.in_flight = 0
-        self.results: dict[str | None, int] = {}
-        """Calls by the names of their errors, and by None if they succeeded, since the function was first called."""
-        self.durations = Durations()
+        self._totals = totals
         self._slices: deque[_Slice] = deque([_Slice(-1)], maxlen=SLICES)
 
-    def ended(self, now: float, seconds: float, error: str | None) -> None:
-        """A call has ended with this error, or None."""
+    def begun(self) -> None:
+        """A call begins."""
+        self.in_flight += 1
+        self._totals.in_flight += 1
+
+    def was_cancelled(self) -> None:
+        """A call is given up, and not counted."""
         self.in_flight -= 1
+        self._totals.in_flight -= 1
+
+    def ended(self, now: float, seconds: float, error: str | None, attempt: int = 1) -> None:
+        """A call has ended with this error, or None."""
+        self.was_cancelled()
         number, last = int(now / SLICE_SECONDS), self._slices[-1]
         if last.number != number:
             last = _Slice(number)
@@ -87,9 +110,10 @@ class FunctionCalls:
         if error is not None:
             known = error if error in last.errors or len(last.errors) < ERROR_NAMES_MAX else OTHER_ERRORS
             last.errors[known] = last.errors.get(known, 0) + 1
-        name = error if error in self.results or len(self.results) < RESULTS_MAX else OTHER_ERRORS
-        self.results[name] = self.results.get(name, 0) + 1
-        self.durations.add(seconds)
+        totals = self._totals
+        count_bounded(totals.results, error, totals.results_max)
+        totals.retries += attempt > 1
+        totals.durations.add(seconds)
 
     def health(self, now: float) -> Health:
         """The numbers of the last WINDOW_SECONDS."""
@@ -110,25 +134,27 @@ class FunctionCalls:
 class FunctionHealth:
     """The calls of each function; of FUNCTIONS_MAX at most."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: Limits, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
+        self._limits = limits
+        self._totals: dict[FunctionKey, FunctionTotals] = {}
         self._functions: OrderedDict[FunctionKey, FunctionCalls] = OrderedDict()
 
     def begun(self, key: FunctionKey) -> FunctionCalls:
-        """A call of the function begins; the caller says how it `ended`, or lowers `in_flight`."""
+        """A call of the function begins; the caller says how it `ended`, or that it `was_cancelled`."""
         calls = self._functions.get(key)
         if calls is None:
             if len(self._functions) >= FUNCTIONS_MAX:
                 self._functions.popitem(last=False)
-            calls = self._functions[key] = FunctionCalls()
+            calls = self._functions[key] = FunctionCalls(self._totals_of(key))
         else:
             self._functions.move_to_end(key)
-        calls.in_flight += 1
+        calls.begun()
         return calls
 
-    def calls(self) -> list[tuple[FunctionKey, FunctionCalls]]:
-        """The calls of each function that was called."""
-        return list(self._functions.items())
+    def totals(self) -> list[tuple[FunctionKey, FunctionTotals]]:
+        """The calls of each of the first functions that were called, and of the others under the key ("", OTHER)."""
+        return list(self._totals.items())
 
     def keys(self) -> list[FunctionKey]:
         """The functions that were called, by name."""
@@ -136,7 +162,13 @@ class FunctionHealth:
 
     def of(self, key: FunctionKey) -> Health:
         """The function's numbers, zeros if it was not called."""
-        return (self._functions.get(key) or FunctionCalls()).health(self.now())
+        calls = self._functions.get(key) or FunctionCalls(FunctionTotals(0))
+        return calls.health(self.now())
+
+    def _totals_of(self, key: FunctionKey) -> FunctionTotals:
+        if key not in self._totals and len(self._totals) >= self._limits.metric_functions_max:
+            key = "", OTHER
+        return self._totals.setdefault(key, FunctionTotals(self._limits.metric_names_max))
 
 
 def _quantile(times: dict[int, int], share: float) -> float | None:

@@ -15,7 +15,7 @@ class MeasuredInvoker:
         """`invoker` makes the calls; None for a `DeferredInvoker`."""
         self._limits = limits
         self._invoker = invoker or DeferredInvoker(limits)
-        self.health = FunctionHealth()
+        self.health = FunctionHealth(limits)
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call. Raises nothing but CancelledError, which ends the call."""
@@ -24,10 +24,11 @@ class MeasuredInvoker:
         try:
             result = await self._invoker.invoke(invocation, endpoint)
         except BaseException:
-            calls.in_flight -= 1
+            calls.was_cancelled()
             raise
         ended_at = now()
-        calls.ended(ended_at, ended_at - began_at, result.error if isinstance(result, Failed) else None)
+        error = result.error if isinstance(result, Failed) else None
+        calls.ended(ended_at, ended_at - began_at, error, invocation.attempt)
         return result
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
@@ -37,10 +38,10 @@ class MeasuredInvoker:
         try:
             result = await self._invoker.exchange(invocation, endpoint)
         except BaseException:
-            calls.in_flight -= 1
+            calls.was_cancelled()
             raise
         ended_at = now()
-        calls.ended(ended_at, ended_at - began_at, self._error_of(invocation, result))
+        calls.ended(ended_at, ended_at - began_at, self._error_of(invocation, result), invocation.attempt)
         return result
 
     async def send(self, request: WebRequest) -> Reply | Failed:

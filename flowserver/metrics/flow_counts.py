@@ -10,16 +10,10 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from flowserver.base.limits import Limits
 from flowserver.machine.events import Event, EventType
+from flowserver.metrics.bounded_names import OTHER, count_bounded
 from flowserver.metrics.durations import Durations
-
-FLOWS_MAX: Final = 500
-"""Flows that are counted one by one, those that ran first."""
-
-NAMES_MAX: Final = 50
-"""Steps of a flow, and errors of its executions, that are counted one by one."""
-
-OTHER: Final = "(other)"
 
 OUTCOMES: Final = {
     EventType.TASK_SUCCEEDED: "succeeded",
@@ -33,9 +27,10 @@ OUTCOMES: Final = {
 class FlowCounts:
     """The numbers of one flow."""
 
-    __slots__ = ("attempts", "durations", "ended", "errors", "started", "steps")
+    __slots__ = ("_names_max", "attempts", "durations", "ended", "errors", "started", "steps")
 
-    def __init__(self) -> None:
+    def __init__(self, names_max: int) -> None:
+        self._names_max = names_max
         self.started = 0
         self.ended: dict[str, int] = {}
         self.errors: dict[str, int] = {}
@@ -48,8 +43,7 @@ class FlowCounts:
         self.ended[status] = self.ended.get(status, 0) + 1
         self.durations.add(seconds)
         if error is not None:
-            name = error if error in self.errors or len(self.errors) < NAMES_MAX else OTHER
-            self.errors[name] = self.errors.get(name, 0) + 1
+            count_bounded(self.errors, error, self._names_max)
 
     def has_tried(self, events: Iterable[Event]) -> None:
         """These events were committed: count the attempts that ended."""
@@ -61,7 +55,7 @@ class FlowCounts:
 
     def _counted(self, step: str) -> str:
         if step not in self.steps:
-            if len(self.steps) >= NAMES_MAX:
+            if len(self.steps) >= self._names_max:
                 return OTHER
             self.steps.add(step)
         return step
@@ -70,15 +64,16 @@ class FlowCounts:
 class FlowMetrics(Collector):
     """The numbers of all flows."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._flows: dict[str, FlowCounts] = {}
 
     def of(self, flow_name: str) -> FlowCounts:
         """The numbers of a flow, or of OTHER."""
         found = self._flows.get(flow_name)
         if found is None:
-            name = flow_name if len(self._flows) < FLOWS_MAX else OTHER
-            found = self._flows.setdefault(name, FlowCounts())
+            name = flow_name if len(self._flows) < self._limits.metric_flows_max else OTHER
+            found = self._flows.setdefault(name, FlowCounts(self._limits.metric_names_max))
         return found
 
     def collect(self) -> Iterator[Metric]:

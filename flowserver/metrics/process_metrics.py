@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from flowserver import __version__
+from flowserver.base.limits import Limits
 from flowserver.machine.state import Status
 from flowserver.metrics.flow_counts import FlowMetrics
 from flowserver.metrics.queue_depths import QueueMetrics
@@ -28,8 +29,12 @@ GAUGES: Final = {
     "flowserver_running_executions": "Executions that have not ended, including parked ones.",
     "flowserver_oldest_running_execution_seconds": "How long the oldest execution that has not ended has run; 0 if "
     "none runs.",
-    "flowserver_oldest_waiting_task_seconds": "How long a task has waited for a report with its token: the first "
-    "one of the oldest execution that has one; 0 if none waits.",
+    "flowserver_oldest_waiting_task_seconds": "How long the task has waited that waits longest for a report with its "
+    "token, of the first 1,000 in the first 5,000 waits by execution id; 0 if none waits.",
+    "flowserver_late_executions": "Executions with a wait, a time-out or a deadline that is due and has not had its "
+    "effect; the first 2,000 are counted.",
+    "flowserver_late_execution_seconds": "How long that of them is due that is due for longest; 0 if there is none. If "
+    "it stays above some seconds, the servers have more work than they can do.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that all data takes; an estimate on PostgreSQL.",
     "flowserver_overdue_schedules": "Schedules with a tick that is due and has not started an execution yet.",
@@ -60,10 +65,10 @@ class Metrics:
     `registry` has counts alone; `named` has what shows names of flows, steps, functions and queues.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.registry = CollectorRegistry()
         self.named = CollectorRegistry()
-        self.flows = FlowMetrics()
+        self.flows = FlowMetrics(limits)
         self.named.register(self.flows)
         self.queues = QueueMetrics()
         self.named.register(self.queues)

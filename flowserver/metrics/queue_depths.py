@@ -6,7 +6,10 @@ from typing import Final, NamedTuple
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-MESSAGES: Final = "Messages of queues, by `queue` and `state`: `ready`, or `hidden` (received, or delayed)."
+MESSAGES: Final = (
+    "Messages of queues, by `queue` and `state`: `visible` (the first 10,000 are counted), `inflight` (received), or "
+    "`delayed` (of these two together the first 1,000)."
+)
 OLDEST: Final = "How long the oldest message of a queue has been there, by `queue`; 0 without a message."
 
 
@@ -14,8 +17,9 @@ class ShownQueue(NamedTuple):
     """One queue at the moment of a scrape."""
 
     name: str
-    ready: int
-    hidden: int
+    visible: int
+    inflight: int
+    delayed: int
     oldest_seconds: float
 
 
@@ -30,7 +34,8 @@ class QueueMetrics(Collector):
         messages = GaugeMetricFamily("flowserver_queue_messages", MESSAGES, labels=["queue", "state"])
         oldest = GaugeMetricFamily("flowserver_queue_oldest_message_seconds", OLDEST, labels=["queue"])
         for queue in self.shown:
-            messages.add_metric([queue.name, "ready"], queue.ready)
-            messages.add_metric([queue.name, "hidden"], queue.hidden)
+            messages.add_metric([queue.name, "visible"], queue.visible)
+            messages.add_metric([queue.name, "inflight"], queue.inflight)
+            messages.add_metric([queue.name, "delayed"], queue.delayed)
             oldest.add_metric([queue.name], queue.oldest_seconds)
         yield from (messages, oldest)

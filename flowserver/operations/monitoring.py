@@ -12,16 +12,15 @@ from flowserver.store.cluster.nodes import count_nodes
 from flowserver.store.executions.lookups import count_parked, count_running, count_waiting_for_redrive
 from flowserver.store.integrity.file_space import used_bytes
 from flowserver.store.invocations.parking import count_parked_invocations
-from flowserver.store.overview.ages import oldest_running_at, oldest_waiting_at
-from flowserver.store.queues.depths import States, states_of_queues
+from flowserver.store.overview.ages import oldest_entry_of_waiting_tasks, oldest_start_of_running
+from flowserver.store.overview.counts import late_executions
+from flowserver.store.queues.depths import Backlog, deepest_queues
 from flowserver.store.schedules.due_schedules import overdue_schedules
 
 CENSUS_SECONDS = 3.0
 """How long a census is cached: further requests for it in that time cost nothing."""
 
 CENSUS_GOOD_SECONDS = 60.0
-QUEUES_MAX = 200
-"""Queues with metrics of their own, the first by name."""
 PATIENCE_SECONDS = 3.0
 PROBE_SECONDS = 1.0
 """The shortest time between two readiness probes, however many requests come; each probe costs a small write."""
@@ -38,6 +37,8 @@ class Census:
     running: int
     oldest_running_seconds: float
     oldest_waiting_seconds: float
+    late: int
+    late_seconds: float
     nodes: int
     used_bytes: int
     overdue_schedules: int
@@ -53,6 +54,7 @@ class MonitoringOperations:
         self._engine = engine
         self._overdue = Overdue(engine.tokens)
         self._thread = Threads("monitoring")
+        self._texts = Threads("metrics")  # thousands of lines take a tenth of a second, and no request waits for them
         self._census = CachedRead(
             lambda: self._thread.run(self._take_census),
             seconds=CENSUS_SECONDS,
@@ -65,8 +67,9 @@ class MonitoringOperations:
         self._is_closed = is_wide
 
     def close(self) -> None:
-        """End the thread that counts."""
+        """End the threads that count, and that write the metrics."""
         self._thread.close()
+        self._texts.close()
 
     async def metrics(self, *, with_names: bool = True) -> bytes:
         """All metrics, in Prometheus text format; perhaps without those that show names of flows and functions.
@@ -96,13 +99,15 @@ class MonitoringOperations:
                 "flowserver_running_executions": census.running,
                 "flowserver_oldest_running_execution_seconds": census.oldest_running_seconds,
                 "flowserver_oldest_waiting_task_seconds": census.oldest_waiting_seconds,
+                "flowserver_late_executions": census.late,
+                "flowserver_late_execution_seconds": census.late_seconds,
                 "flowserver_nodes": census.nodes,
                 "flowserver_used_bytes": census.used_bytes,
                 "flowserver_overdue_schedules": census.overdue_schedules,
                 "flowserver_overdue_schedule_seconds": census.overdue_schedule_seconds,
             }
         engine.metrics.queues.shown = census.queues if census is not None else ()
-        return engine.metrics.text(gauges, with_names=with_names)
+        return await self._texts.run(lambda: engine.metrics.text(gauges, with_names=with_names))
 
     async def is_open(self) -> bool:
         """Whether no access key has closed the server, as last read; works also while the database is away."""
@@ -125,6 +130,8 @@ class MonitoringOperations:
     def _take_census(self) -> Census:
         with self._engine.database.read() as connection:
             now_ms = self._engine.clock.now_ms()
+            late, _ = late_executions(connection, now_ms)
+            queues_max = self._engine.limits.metric_queues_max
             overdue, due_since = overdue_schedules(connection, now_ms)
             return Census(
                 stuck=len(self._overdue.stuck_executions(connection, now_ms)),
@@ -132,13 +139,15 @@ class MonitoringOperations:
                 waiting_for_redrive=count_waiting_for_redrive(connection),
                 parked_invocations=count_parked_invocations(connection),
                 running=count_running(connection),
-                oldest_running_seconds=_seconds_since(oldest_running_at(connection), now_ms),
-                oldest_waiting_seconds=_seconds_since(oldest_waiting_at(connection), now_ms),
+                oldest_running_seconds=_seconds_since(oldest_start_of_running(connection), now_ms),
+                oldest_waiting_seconds=_seconds_since(oldest_entry_of_waiting_tasks(connection), now_ms),
                 nodes=count_nodes(connection),
                 used_bytes=used_bytes(connection),
                 overdue_schedules=overdue,
                 overdue_schedule_seconds=_seconds_since(due_since, now_ms),
-                queues=[_shown(each, now_ms) for each in states_of_queues(connection, QUEUES_MAX)],
+                late=len(late),
+                late_seconds=_seconds_since(late[0].due_at if late else None, now_ms),
+                queues=[_shown(each, now_ms) for each in deepest_queues(connection, now_ms, queues_max)],
                 admission=read_admission(connection),
             )
 
@@ -154,5 +163,5 @@ def _seconds_since(at_ms: int | None, now_ms: int) -> float:
     return max(0, now_ms - at_ms) / 1000 if isinstance(at_ms, int) else 0.0
 
 
-def _shown(states: States, now_ms: int) -> ShownQueue:
-    return ShownQueue(states.queue, states.ready, states.hidden, _seconds_since(states.oldest_at, now_ms))
+def _shown(one: Backlog, now_ms: int) -> ShownQueue:
+    return ShownQueue(one.queue, one.visible, one.inflight, one.delayed, _seconds_since(one.oldest_at, now_ms))

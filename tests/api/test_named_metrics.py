@@ -1,15 +1,17 @@
 """Metrics by flow, step, function, route and queue: what they count, how they are bounded, and who sees them."""
 
 from collections.abc import AsyncIterator
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection
 
+from flowserver.base.limits import Limits
 from flowserver.machine.events import Event, EventType
-from flowserver.metrics import flow_counts
-from flowserver.metrics.flow_counts import OTHER, FlowMetrics
+from flowserver.metrics.bounded_names import OTHER
+from flowserver.metrics.flow_counts import FlowMetrics
 from flowserver.metrics.request_counts import RequestMetrics
 from flowserver.operations.access import make_access_key
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
@@ -63,6 +65,7 @@ async def test_flows_steps_functions_and_requests_are_counted(client: httpx.Asyn
     assert found["flowserver_function_calls_total function=shop/charge result=Broken"] == 1
     assert found["flowserver_function_call_seconds_count function=shop/charge"] == 3
     assert found["flowserver_function_calls_in_flight function=shop/charge"] == 0
+    assert found["flowserver_function_retries_total function=shop/charge"] == 0
     assert found["flowserver_http_requests_total api=REST route=put_flow status=201"] == 1
     assert found["flowserver_http_requests_total api=REST route=start_execution status=201"] == 3
     await client.post("/", data={"Action": "ListFlows", "Version": "2019-03-15"})
@@ -81,6 +84,7 @@ async def test_ages_and_queues_are_measured(client: httpx.AsyncClient, app: Appl
     for name in ("empty", "full"):
         await queues.create(name, QueueAttributes())
     await queues.send("full", [OutgoingMessage(body=text) for text in "abc"])
+    await queues.send("full", [OutgoingMessage(body="d", delay_seconds=600)])
     assert len(await queues.receive("full")) == 1
     await client.put("/v1/flows/w", json={"definition": WAIT})
     await client.post("/v1/flows/w/executions", json={"name": "e"})
@@ -92,16 +96,16 @@ async def test_ages_and_queues_are_measured(client: httpx.AsyncClient, app: Appl
     await app.state.engine.committer.write(make_old)
     found = await measured(client, app)
     assert 5_000 <= found["flowserver_oldest_running_execution_seconds"] < 6_000
-    assert found["flowserver_queue_messages queue=full state=ready"] == 2
-    assert found["flowserver_queue_messages queue=full state=hidden"] == 1
+    states = [
+        found[f"flowserver_queue_messages queue=full state={each}"] for each in ("visible", "inflight", "delayed")
+    ]
+    assert states == [2, 1, 1]
     assert 7_000 <= found["flowserver_queue_oldest_message_seconds queue=full"] < 8_000
     assert found["flowserver_queue_oldest_message_seconds queue=empty"] == 0
 
 
-def test_the_first_names_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow_counts, "FLOWS_MAX", 2)
-    monkeypatch.setattr(flow_counts, "NAMES_MAX", 1)
-    metrics = FlowMetrics()
+def test_the_first_names_are_counted_one_by_one() -> None:
+    metrics = FlowMetrics(Limits(metric_flows_max=2, metric_names_max=1))
     for number, flow in enumerate(("a", "b", "c", "d", "a")):
         counts = metrics.of(flow)
         counts.started += 1
@@ -162,6 +166,26 @@ async def closed(sqlite_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, Appl
         await client.put("/v1/flows/hidden", json={"definition": PASS}, headers=admin)
         await client.post("/v1/flows/hidden/executions?wait=60", json={"name": "e"}, headers=admin)
         yield client, app, tokens
+
+
+async def test_late_work_is_not_stuck_work(
+    client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait that has been due for some seconds, as on a server with too much to do."""
+    monkeypatch.setattr(app.state.engine.timers, "handle_due", AsyncMock(return_value=None))
+    await client.put("/v1/flows/w", json={"definition": WAIT})
+    await client.post("/v1/flows/w/executions", json={"name": "e"})
+    found = await measured(client, app)
+    assert found["flowserver_late_executions"] == found["flowserver_late_execution_seconds"] == 0
+    clock = app.state.engine.clock
+
+    def make_due(connection: Connection) -> None:
+        connection.exec_driver_sql(f"UPDATE scopes SET wake_at = {clock.now_ms() - 5_000}")
+
+    await app.state.engine.committer.write(make_due)
+    found = await measured(client, app)
+    assert found["flowserver_late_executions"] == 1
+    assert found["flowserver_late_execution_seconds"] >= 5
 
 
 async def test_names_are_for_callers_who_may_read_the_overview(

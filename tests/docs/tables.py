@@ -227,7 +227,7 @@ def _state_diagram(lines: Iterable[str]) -> str:
 
 def metrics() -> str:
     """The server's metrics, by their names in Prometheus."""
-    known = Metrics()
+    known = Metrics(Limits())
     known.text(dict.fromkeys(GAUGES, 0))
     known.registry.register(RequestMetrics())
     return _metrics(known.registry)
@@ -235,8 +235,8 @@ def metrics() -> str:
 
 def named_metrics() -> str:
     """The metrics that show names of flows, steps, functions and queues."""
-    known = Metrics()
-    known.named.register(FunctionMetrics(FunctionHealth()))
+    known = Metrics(Limits())
+    known.named.register(FunctionMetrics(FunctionHealth(Limits())))
     return _metrics(known.named)
 
 

@@ -72,7 +72,7 @@ async def test_calls_of_steps_and_invocations_are_measured() -> None:
 
 def test_numbers_are_of_the_last_minutes() -> None:
     time = Time()
-    health = FunctionHealth(time)
+    health = FunctionHealth(Limits(), time)
     running = health.begun(KEY)
     health.begun(KEY).ended(time(), 0.001, "A")
     time.now += WINDOW_SECONDS - function_health.SLICE_SECONDS
@@ -89,7 +89,7 @@ def test_numbers_are_of_the_last_minutes() -> None:
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function_health, "FUNCTIONS_MAX", 3)
     time = Time()
-    health = FunctionHealth(time)
+    health = FunctionHealth(Limits(), time)
     for name in "abcad":
         health.begun(("s", name)).ended(time(), 0.001, None)
     assert health.keys() == [("s", "a"), ("s", "c"), ("s", "d")]
@@ -102,3 +102,19 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         time.now += function_health.SLICE_SECONDS
         health.begun(KEY).ended(time(), 0.001, None)
     assert health.of(KEY).calls == function_health.SLICES
+
+
+def test_totals_are_of_the_first_functions_and_of_all_others_together() -> None:
+    """A function that is forgotten here counts on where it was, so that no counter falls."""
+    health = FunctionHealth(Limits(metric_functions_max=2, metric_names_max=1), Time())
+    for name in "abcda":
+        health.begun(("s", name)).ended(0, 1, None, attempt=2)
+    health.begun(("s", "a")).ended(0, 1, "NoMoney")
+    health.begun(("s", "a"))
+    health.begun(("s", "b")).was_cancelled()
+    totals = dict(health.totals())
+    assert list(totals) == [("s", "a"), ("s", "b"), ("", OTHER_ERRORS)]
+    assert totals["s", "a"].results == {None: 2, OTHER_ERRORS: 1}
+    assert [each.retries for each in totals.values()] == [2, 1, 2]
+    assert [each.in_flight for each in totals.values()] == [1, 0, 0]
+    assert [sum(each.durations.numbers()[0]) for each in totals.values()] == [3, 1, 2]

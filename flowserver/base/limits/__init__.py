@@ -12,6 +12,7 @@ from flowserver.base.limits.calls import CallLimits
 from flowserver.base.limits.executions import ExecutionLimits
 from flowserver.base.limits.flow_tests import FlowTestLimits
 from flowserver.base.limits.flows import FlowLimits
+from flowserver.base.limits.metrics import MetricLimits
 from flowserver.base.limits.queues import QueueLimits
 from flowserver.base.limits.requests import RequestLimits
 
@@ -22,7 +23,7 @@ LimitsProfile = Literal["default", "cloud"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(FlowTestLimits, QueueLimits, CallLimits, ExecutionLimits, FlowLimits, RequestLimits):
+class Limits(MetricLimits, FlowTestLimits, QueueLimits, CallLimits, ExecutionLimits, FlowLimits, RequestLimits):
     """The limits in force; the field defaults are the `default` profile. The rows of the last base come first."""
 
     @staticmethod
