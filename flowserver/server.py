@@ -22,7 +22,7 @@ from flowserver.api.console import Console
 from flowserver.api.console import fault_response as console_fault_response
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.keyless_gate import KeylessGate
-from flowserver.api.middleware import FaultResponse, LargeAnswers, RequestFrame
+from flowserver.api.middleware import TRACER, FaultResponse, LargeAnswers, RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
 from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.api.rpc.router import RpcRoute
@@ -52,7 +52,7 @@ from flowserver.store.access_keys import remember_keys
 from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database, parse_url
 from flowserver.store.task_token_keys import read_task_token_keys
-from flowserver.tracing.spans import open_tracer
+from flowserver.tracing.spans import Tracer, open_tracer
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Application(Starlette):
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
         self.state.outgoing = _outgoing(settings)
-        self.state.tracer = None  # made when it serves: it has a thread, and a front may be forked before
+        self.tracer: Tracer | None = None  # made when it serves: it has a thread, and a front may be forked before
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
@@ -133,6 +133,8 @@ class Application(Starlette):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
+        if self.tracer is not None and scope["type"] == "http" and scope["path"] not in monitoring.PATHS:
+            scope.setdefault("state", {})[TRACER] = self.tracer
         if scope["type"] == "http" and scope["method"] == "POST" and is_rpc(scope):  # most requests
             await self._rpc(scope, receive, send)
         elif scope["type"] != "http" or (scope["path"] in monitoring.PATHS and scope["method"] in monitoring.METHODS):
@@ -214,7 +216,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
         require_current_schema(database)
-        app.state.tracer = tracer = open_tracer(settings.tracing, app.state.limits.spans_waiting_max)
+        app.tracer = tracer = open_tracer(settings.tracing, app.state.limits.spans_waiting_max)
         if tracer is not None:
             stack.callback(tracer.close)
         options = replace(_engine_options(settings, app.state.outlets), tracer=tracer)

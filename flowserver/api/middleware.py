@@ -11,7 +11,7 @@ import uuid_utils
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowserver.api import access_log
+from flowserver.api import access_log, request_span
 from flowserver.api.large_bodies import PIECE_BYTES
 from flowserver.base.errors import (
     EntityTooLarge,
@@ -25,6 +25,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.request_context import RequestContext
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.metrics.request_counts import UNANSWERED, RequestMetrics
+from flowserver.tracing.spans import Tracer
 
 if TYPE_CHECKING:
     from flowserver.api.keyless_gate import KeylessGate  # which would load the database for a program of functions
@@ -35,6 +36,9 @@ FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\Z")
 
 NUL_IN_URL = "the URL must not hold the character NUL"  # PostgreSQL cannot store it
+
+TRACER = "tracer"
+"""The key of a request's state with what takes its span; without it the request has none."""
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +137,8 @@ class RequestFrame:
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, scope, self)
         with RequestContext(request_id, "" if client is None else client[0]) as request:
+            tracer: Tracer | None = scope["state"].get(TRACER)
+            caller = None if tracer is None else request_span.begin(tracer, request, scope)
             began_at = perf_counter()
             try:
                 await self._serve(scope, receive, answer, request_id)
@@ -140,6 +146,8 @@ class RequestFrame:
                 seconds = perf_counter() - began_at
                 route = request.route or access_log.endpoint_of(scope)
                 self._metrics.count(request.api, route, answer.status, seconds)
+                if tracer is not None:
+                    request_span.end(tracer, request, caller, scope, route=route, status=answer.status, seconds=seconds)
                 if access_log.is_on():
                     access_log.write(scope["method"], route or request.api, answer.status, seconds, answer.bytes_sent)
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Self
 
+from flowserver.base.span_ids import SpanRef
+
 
 class RequestContext:
     """One request. What is not known yet, or of which there is none, is "".
@@ -18,7 +20,7 @@ class RequestContext:
     __slots__ = (
         "_outer",
         *("api", "claimed_key_id", "flow", "has_changed", "has_record", "is_audited", "is_over", "key_id", "key_label"),
-        *("permission", "remote", "request_id", "route"),
+        *("linked_spans", "permission", "remote", "request_id", "route", "span"),
     )
 
     def __init__(self, request_id: str = "", remote: str = "") -> None:
@@ -45,6 +47,10 @@ class RequestContext:
         self.has_changed = False
         """Whether it has submitted a change (`concurrency.load_shedding`)."""
         self.is_over = False
+        self.span: SpanRef | None = None
+        """Its span; None if nothing is traced."""
+        self.linked_spans: tuple[SpanRef, ...] = ()
+        """Spans of executions that it has started or continued."""
 
     def __enter__(self) -> Self:
         """The request is the present one, until its block ends."""

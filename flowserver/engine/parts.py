@@ -142,7 +142,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         submitter = InvocationSubmitter(self.invocations, limits)
         sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
         self.step_calls = StepCalls(
-            context, invoker, self.endpoints, self.starter, sender, submitter, self.hooks, options.tracer
+            context, invoker, self.endpoints, self.starter, sender, submitter, self.hooks, self.traces
         )
         self.dispatcher = Dispatcher(context, self.endpoints, self.slots, self.step_calls)
         self.timers = StepTimers(context, self.metrics.woke)

@@ -30,6 +30,7 @@ from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import all_cursor_of, all_token_of, cursor_of, event_id_of, token_of
 from flowserver.operations.pages import Page, check_limit
+from flowserver.operations.span_links import link_to_start
 from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events_page
 from flowserver.store.executions.listing_of_all_flows import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
@@ -101,6 +102,7 @@ class ExecutionOperations:
             name_is_unique=name is None,
             qualifier=qualifier,
         )
+        link_to_start(self._engine, request.execution_id)
         started = await self._engine.starter.start(request)
         if started.execution is not None:
             return started.execution, True
@@ -128,6 +130,7 @@ class ExecutionOperations:
             name_is_unique=True,
             qualifier=qualifier,
         )
+        link_to_start(self._engine, request.execution_id)
         with self._engine.watchers.watch_end(request.execution_id) as watch:
             started = await self._engine.starter.start(request)
             row = started.execution or await self._find(flow_name, request.name)

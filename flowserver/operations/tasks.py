@@ -15,6 +15,7 @@ from flowserver.operations.callers import EVERYTHING, Caller, Flows, Need
 from flowserver.operations.executions import require_id
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of
 from flowserver.operations.pages import Page, check_limit
+from flowserver.operations.span_links import link_to_attempt
 from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.lookups import flow_name_of
 from flowserver.store.executions.waiting_tasks import WaitingTask, list_waiting_tasks
@@ -123,6 +124,7 @@ class TaskOperations:
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:
             case ReceiptKind.APPLIED:
+                await link_to_attempt(self._engine, claim.execution_id, receipt.event_id)
                 return receipt.event_id
             case ReceiptKind.NOT_NOW:
                 raise TaskInvalidState("the task waits to be tried again and takes no report now; try again shortly")

@@ -18,7 +18,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from flowserver import __version__
-from flowserver.tracing.span_ids import SpanRef, span_id_of, trace_id_of
+from flowserver.base.span_ids import SpanRef, span_id_of, trace_id_of
 from flowserver.tracing.spans import FinishedSpan
 
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "server": SpanKind.SERVER, "client": SpanKind.CLIENT}
@@ -110,8 +110,8 @@ class SdkTracer:
             links=[Link(_context(ref)) for ref in span.links],
             kind=_KINDS[span.kind],
             status=Status(StatusCode.UNSET if span.error is None else StatusCode.ERROR),
-            start_time=span.start_ms * 1_000_000,
-            end_time=span.end_ms * 1_000_000,
+            start_time=span.start_ns,
+            end_time=span.end_ns,
             instrumentation_scope=_SCOPE,
         )
 

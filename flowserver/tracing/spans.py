@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, Literal, Protocol
 
 from flowserver.base.lazy_import import load
-from flowserver.tracing.span_ids import SpanRef
+from flowserver.base.span_ids import SpanRef
 
 SpanKind = Literal["internal", "server", "client"]
 
@@ -27,8 +27,8 @@ class FinishedSpan:
     kind: SpanKind
     ref: SpanRef
     parent: SpanRef | None = None
-    start_ms: int
-    end_ms: int
+    start_ns: int
+    end_ns: int
     attributes: Mapping[str, str | int]
     links: Sequence[SpanRef] = field(default_factory=tuple)
     error: str | None = None
@@ -74,6 +74,6 @@ def open_tracer(setting: TracingSetting, spans_waiting_max: int) -> Tracer | Non
         if (error.name or "").startswith("flowserver"):
             raise
         raise TracingUnavailable(
-            f"the setting tracing={setting} needs the package {error.name}: pip install 'flowserver[otel]'"
+            f"there is no {error.name}, which the setting tracing={setting} needs: pip install 'flowserver[otel]'"
         ) from None
     return make()

@@ -30,18 +30,18 @@ class MessageSender:
         self._outlets = outlets
         self._queue_bodies = queue_bodies
 
-    async def send(self, target: QueueTarget | TopicTarget, command: InvokeTask) -> Result:
-        """Send a message; returns its ids, or `MNS.` and the code of what was wrong."""
+    async def send(self, target: QueueTarget | TopicTarget, command: InvokeTask, traceparent: str = "") -> Result:
+        """Send a message; returns its ids, or `MNS.` and the code of what was wrong. Only brokers keep the header."""
         try:
             if isinstance(target, QueueTarget):
-                digest = await self._send(target.queue, command)
+                digest = await self._send(target.queue, command, traceparent)
             else:
                 digest = await self._publish(target.topic, command)
         except FlowServerError as error:
             return Failure.of(error, _OWNER)
         return Success(reply_of(command, digest))
 
-    async def _send(self, queue: str, command: InvokeTask) -> str:
+    async def _send(self, queue: str, command: InvokeTask, traceparent: str) -> str:
         params = command.params or {}
         priority = params.get(PRIORITY)
         message = NewQueueMessage(
@@ -50,6 +50,7 @@ class MessageSender:
             delay_seconds=params.get(DELAY_SECONDS),
             priority=PRIORITY_DEFAULT if priority is None else priority,
             receipt=new_receipt(),
+            traceparent=traceparent,
         )
         (sent,) = await retry_until_available(lambda: self._queues.send(queue, [message]))
         return sent.body_md5

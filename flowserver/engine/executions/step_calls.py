@@ -11,6 +11,7 @@ from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
 from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
+from flowserver.engine.executions.attempt_traces import AttemptTraces
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Starter
@@ -24,8 +25,6 @@ from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.service_params import child_input, failure_of_action
 from flowserver.machine.sub_flow_reply import reply_to_start
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.tracing.span_ids import write_traceparent
-from flowserver.tracing.spans import Tracer
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class StepCalls:
         sender: MessageSender,
         submitter: InvocationSubmitter,
         hooks: Hooks,
-        tracer: Tracer | None = None,
+        traces: AttemptTraces | None = None,
     ) -> None:
         self._clock = context.clock
         self._limits = context.limits
@@ -59,7 +58,7 @@ class StepCalls:
         self._sender = sender
         self._submitter = submitter
         self._hooks = hooks
-        self._tracer = tracer
+        self._traces = traces
         self._failures = LimitedLog(log)
 
     async def make(self, caller: Caller, command: InvokeTask) -> TaskResult:
@@ -91,7 +90,7 @@ class StepCalls:
                     await retry_until_available(lambda: self._start_child(caller, command, flow_name, "FnF"))
                 )
             case QueueTarget() | TopicTarget() as target:
-                return TaskResult(await self._sender.send(target, command))
+                return TaskResult(await self._sender.send(target, command, self._traceparent(caller, command)))
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get(FLOW_NAME))
                 return TaskResult(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
@@ -150,6 +149,9 @@ class StepCalls:
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
             qualifier=None if qualifier is None else str(qualifier),
         )
+        if self._traces is not None:
+            attempt = self._traces.tracer.ref_of(caller.execution_id, command.started_event_id)
+            self._traces.note_starter(child_id, attempt)
         try:
             if name is not None:
                 check_execution_name(request.name)
@@ -163,9 +165,8 @@ class StepCalls:
         return Success(reply_to_start(child_id, flow.name, flow.definition, request.name, request.input_text, now_ms))
 
     def _traceparent(self, caller: Caller, command: InvokeTask) -> str:
-        if self._tracer is None:
-            return ""
-        return write_traceparent(self._tracer.ref_of(caller.execution_id, command.started_event_id))
+        traces = self._traces
+        return "" if traces is None else traces.traceparent(caller.execution_id, command.started_event_id)
 
     def _log_failure(self, caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
         """Log a call that failed, without its cause, which the history has and may hold what the function answered."""

@@ -11,6 +11,8 @@ from flowserver.store.queues.messages import QueueMessage
 PRIORITY_HEADER = "Flowserver-Priority"
 """Brokers know no priorities; a receiver can read this header."""
 
+TRACEPARENT_HEADER = "traceparent"
+
 
 async def publish(outlets: Outlets, queue: str, messages: Sequence[NewQueueMessage], now_ms: int) -> list[QueueMessage]:
     """Send messages to the broker that keeps the queue; returns once it has confirmed all of them.
@@ -22,5 +24,7 @@ async def publish(outlets: Outlets, queue: str, messages: Sequence[NewQueueMessa
         raise InvalidArgument(f"queue {queue} is kept by a broker, which cannot delay messages")
     for each in messages:
         headers = {PRIORITY_HEADER: str(each.priority)}
+        if each.traceparent:
+            headers[TRACEPARENT_HEADER] = each.traceparent
         await outlets.send(queue, BrokerMessage(each.body.encode(), each.message_id, headers))
     return [new_message(each, now_ms) for each in messages]

@@ -31,6 +31,7 @@ class NewQueueMessage:
     """A message to send. If it is delayed, its receipt handle is made from `receipt`, which must be fresh and random.
 
     `delay_seconds` None means the queue's delay. `priority` is 1 (first) to 16.
+    `traceparent` is for brokers alone: it is not stored.
     """
 
     message_id: str
@@ -38,6 +39,7 @@ class NewQueueMessage:
     delay_seconds: int | None = None
     priority: int = PRIORITY_DEFAULT
     receipt: str | None = None
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from flowserver.base.span_ids import SpanRef, read_traceparent
 from flowserver.machine.events import EventType
 from flowserver.tracing.otlp import SdkTracer
-from flowserver.tracing.span_ids import SpanRef, read_traceparent
 from tests.engine.called_functions import PATIENCE_SECONDS, Call, Functions
 from tests.engine.nodes import FragileDatabase, running_node, take_for_dead
 from tests.support.clock import ManualClock
@@ -151,6 +151,19 @@ async def test_an_attempt_that_waits_is_one_span_from_its_call_to_its_report(
     assert ref_of(span) == parent_of(asked)
     assert span.start_time is not None and span.end_time is not None
     assert span.end_time - span.start_time == 7_200_000_000_000
+
+
+async def test_a_sub_flow_is_a_trace_with_a_link_to_the_attempt_that_started_it(
+    open_database: Callable[[], FragileDatabase], clock: ManualClock, spans: Spans
+) -> None:
+    async with running_node(open_database(), clock, tracer=spans.tracer) as node:
+        await node.create_flow("child", "- {type: pass, name: p}")
+        await node.create_flow("f", "- {type: task, name: sub, resourceArn: 'acs:fnf:::flow/child', pattern: sync}")
+        await node.start("f", "e")
+        await node.end_of("f", "e")
+    (attempt,), (start,) = spans.named("sub"), spans.named("start child")
+    assert [link.context for link in start.links] == [attempt.get_span_context()]
+    assert ref_of(start).trace_id != ref_of(attempt).trace_id
 
 
 async def test_spans_hold_no_data_and_no_tokens(

@@ -4,8 +4,10 @@ import asyncio
 import json
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
+from flowserver.base.span_ids import SpanRef, read_traceparent
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.invokers import remote_destinations
 from flowserver.machine.deliveries.notifications import ContentFormat
@@ -14,6 +16,7 @@ from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queues.message_writes import NewQueueMessage
+from flowserver.tracing.otlp import SdkTracer
 from tests.engine.delivering import attempted, deliver, settled
 from tests.engine.nodes import running_node, take_for_dead
 from tests.support.following import follow
@@ -119,6 +122,20 @@ async def test_a_step_continues_once_the_broker_has_its_message(node, broker):
     assert json.loads(kept.data)["n"] == "値"
     assert kept.headers == {"Nats-Msg-Id": output["MessageId"], "Flowserver-Priority": "3"}
     assert output.keys() == {"MessageId", "RequestId", "MessageBodyMD5"}
+
+
+async def test_a_traced_message_has_the_span_of_its_attempt(open_database, clock, queues, broker):
+    exporter = InMemorySpanExporter()
+    tracer = SdkTracer(exporter, 10)
+    async with running_node(open_database(), clock, queues=queues, tracer=tracer) as node:
+        await node.create_flow("f", send())
+        await node.start("f", "e", {"n": 1})
+        await node.end_of("f", "e")
+    tracer.close()
+    (kept,) = await broker.messages("SHOP")
+    (attempt,) = (span for span in exporter.get_finished_spans() if span.name == "send")
+    context = attempt.get_span_context()
+    assert read_traceparent(kept.headers["traceparent"]) == SpanRef(context.trace_id, context.span_id)
 
 
 async def test_a_step_waits_for_the_report_of_its_messages_receiver(node, broker):
