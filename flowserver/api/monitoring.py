@@ -39,11 +39,12 @@ async def _metrics(request: Request) -> Response:
             check_page(headers.get("origin"), headers.get("sec-fetch-site"), allowed_hosts)
         except AccessDenied as error:
             return PlainTextResponse(error.message, error.status)
-        sees_names = True
+        sees_names = state.operations.monitoring.was_open
     else:
         try:
             sees_names = await _may_see_names(request)
         except AccessDenied as error:
+            state.operations.access.refusals.note(error)
             return PlainTextResponse(error.message, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
     if state.requests_of_front is not None:
         state.request_metrics.elsewhere = await state.requests_of_front()

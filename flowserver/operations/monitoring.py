@@ -65,6 +65,8 @@ class MonitoringOperations:
             self._try_once, seconds=PROBE_SECONDS, patience_seconds=PATIENCE_SECONDS, good_seconds=0, share_of_time=1
         )
         self._is_closed = is_wide
+        self.was_open = False
+        """Whether the server was found open when that was last read; False before the first time."""
 
     def close(self) -> None:
         """End the threads that count, and that write the metrics."""
@@ -114,6 +116,7 @@ class MonitoringOperations:
         census = await self._census.get()
         if census is not None:
             self._is_closed |= census.admission is not Admission.OPEN
+            self.was_open = not self._is_closed
         return not self._is_closed
 
     async def is_ready(self) -> bool:

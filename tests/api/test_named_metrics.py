@@ -219,6 +219,18 @@ async def test_while_the_database_is_away_a_token_gets_what_is_known_without_it(
     assert "flowserver_pending_messages" in seen
 
 
+async def test_names_stay_hidden_until_the_server_is_known_to_be_open(
+    closed: tuple[httpx.AsyncClient, Application, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is away from the first scrape on."""
+    client, app, _ = closed
+    with monkeypatch.context() as away:
+        take_away(app, away)
+        shown = await client.get("/metrics")
+    assert samples(shown)["flowserver_database_up"] == 0
+    assert "hidden" not in shown.text
+
+
 @pytest.mark.parametrize("junk", ["junk", b"\xff"])
 async def test_damaged_instants_do_not_hide_the_other_metrics(
     client: httpx.AsyncClient, app: Application, junk: str | bytes

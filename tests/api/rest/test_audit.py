@@ -180,8 +180,11 @@ async def test_refused_callers_are_counted_by_kind(token: str, client: httpx.Asy
     assert (await client.get("/queues")).status_code == 400
     assert (await client.post("/", data={"Action": "Nothing"})).status_code == 400
 
+    for headers in ({"Authorization": "Bearer fls_x"}, starter):
+        assert (await client.get("/metrics", headers=headers)).status_code == 401
+
     client.headers["Authorization"] = f"Bearer {token}"
-    found = await refusals_of(client, 10)
+    found = await refusals_of(client, 12)
     key_id = made.key.access_key_id
     shown = {(e["api"], e["operation"], e["object"], e["key"], e["result"], e["count"]) for e in found}
     assert shown == {
@@ -193,6 +196,8 @@ async def test_refused_callers_are_counted_by_kind(token: str, client: httpx.Asy
         ("RPC", "authenticate", "", "", "MissingRequiredParams", 1),
         ("FC", "authenticate", "", "", "MissingRequiredParams", 1),
         ("MNS", "authenticate", "", "", "MissingAuthorizationHeader", 1),
+        ("", "authenticate", "", "", "AccessDenied", 1),
+        ("", "server.read", "", key_id, "AccessDenied", 1),
     }
     [repeated] = [each for each in found if each["count"] == 3]
     assert repeated["lastTime"] >= repeated["time"]
