@@ -52,7 +52,7 @@ from flowserver.store.access_keys import remember_keys
 from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database, parse_url
 from flowserver.store.task_token_keys import read_task_token_keys
-from flowserver.tracing.spans import Tracer, open_tracer
+from flowserver.tracing.spans import Tracer, tracer_maker
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +82,8 @@ class DatabaseFolderMissing(Exception):
 def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
-    Raises OutletInvalid, NetworkListInvalid and SigningSecretsInvalid. Starting it raises DatabaseInUse,
-    SchemaOutdated, SchemaTooNew, SecretsKeyWrong or TracingUnavailable when the database is not to be used so.
+    Raises OutletInvalid, NetworkListInvalid, SigningSecretsInvalid and TracingUnavailable. Starting it raises
+    DatabaseInUse, SchemaOutdated, SchemaTooNew or SecretsKeyWrong when the database is not to be used so.
     """
     return Application(settings, clock or SystemClock())
 
@@ -102,7 +102,8 @@ class Application(Starlette):
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
         self.state.outgoing = _outgoing(settings)
-        self.tracer: Tracer | None = None  # made when it serves: it has a thread, and a front may be forked before
+        self.make_tracer = partial(tracer_maker(settings.tracing), limits.spans_waiting_max)
+        self.tracer: Tracer | None = None  # made when it serves
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
@@ -216,7 +217,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
         require_current_schema(database)
-        app.tracer = tracer = open_tracer(settings.tracing, app.state.limits.spans_waiting_max)
+        app.tracer = tracer = app.make_tracer()
         if tracer is not None:
             stack.callback(tracer.close)
         options = replace(_engine_options(settings, app.state.outlets), tracer=tracer)

@@ -25,6 +25,7 @@ from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.one_process import QuietServer, end_once_lost, leave, server_config
+from flowserver.concurrency.threads import run_aside
 from flowserver.front.actions import handlers_of_actions
 from flowserver.front.front import REQUEST_COUNTS, Front
 from flowserver.front.function_calls import DistantInvoker
@@ -137,6 +138,7 @@ def _become_front(app: Application, listeners: list[socket.socket], end: socket.
 async def _run_front(app: Application, listeners: list[socket.socket], end: socket.socket) -> None:
     state = app.state
     settings = state.settings
+    tracer = app.make_tracer()
     front = Front(
         state.limits,
         state.clock,
@@ -144,13 +146,19 @@ async def _run_front(app: Application, listeners: list[socket.socket], end: sock
         is_wide=state.is_wide,
         has_console=settings.console,
         outgoing=state.outgoing,
+        tracer=tracer,
     )
     listening = _Listening(front, listeners, state.limits)
 
     async def begin_leaving() -> None:
         front.is_leaving = True
 
-    handlers = {**front.handlers, "serve": listening.begin, "leave": begin_leaving, "stop": listening.end}
+    async def stop() -> None:
+        await listening.end()
+        if tracer is not None:
+            await run_aside(tracer.close)
+
+    handlers = {**front.handlers, "serve": listening.begin, "leave": begin_leaving, "stop": stop}
     link = await Link.connected(end, handlers, as_fault)
     front.attach(link)
     await link.lost

@@ -5,6 +5,7 @@ from typing import Any
 
 from flowserver.api.rpc.router import ActionHandler
 from flowserver.base.request_context import RequestContext, present_request
+from flowserver.base.span_ids import read_traceparent, write_traceparent
 from flowserver.front.link import Handler, Link
 from flowserver.operations.callers import Caller
 
@@ -19,7 +20,11 @@ def distant_actions(link: Link) -> ActionHandler:
         request = present_request()
         remote = "" if request is None else request.remote
         who = (caller.role, caller.flows, caller.label, caller.key_id)
-        pieces: list[bytes] = await link.call(ACT, action, parameters, request_id, remote, who)
+        span = "" if request is None or request.span is None else write_traceparent(request.span)
+        pieces: list[bytes]
+        pieces, links = await link.call(ACT, action, parameters, request_id, remote, who, span)
+        if links and request is not None:
+            request.linked_spans = tuple(filter(None, map(read_traceparent, links)))
         return pieces
 
     return act
@@ -29,12 +34,14 @@ def handlers_of_actions(carry_out: ActionHandler) -> Mapping[str, Handler]:
     """The engine's side."""
 
     async def act(
-        action: str, parameters: Mapping[str, str], request_id: str, remote: str, who: Sequence[Any]
-    ) -> list[bytes]:
+        action: str, parameters: Mapping[str, str], request_id: str, remote: str, who: Sequence[Any], span: str
+    ) -> tuple[list[bytes], list[str]]:
         caller = Caller(*who)
         with RequestContext(request_id, remote) as request:
             request.api, request.route = "RPC", action
             request.key_id, request.key_label = caller.key_id, caller.label or ""
-            return await carry_out(action, parameters, request_id, caller)
+            request.span = read_traceparent(span) if span else None
+            pieces = await carry_out(action, parameters, request_id, caller)
+            return pieces, [write_traceparent(each) for each in request.linked_spans]
 
     return {ACT: act}

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from flowserver.api.console import Console
 from flowserver.api.console import fault_response as console_fault_response
 from flowserver.api.keyless_gate import KeylessGate
-from flowserver.api.middleware import FaultResponse, LargeAnswers, RequestFrame, fault_response
+from flowserver.api.middleware import TRACER, FaultResponse, LargeAnswers, RequestFrame, fault_response
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
@@ -23,6 +23,7 @@ from flowserver.invokers.outgoing import PLAIN, Outgoing
 from flowserver.metrics.request_counts import RequestMetrics
 from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
+from flowserver.tracing.spans import Tracer
 
 REQUEST_COUNTS = "request_counts"
 """What the engine calls asking for the requests that the front has answered itself."""
@@ -40,9 +41,11 @@ class Front:
         is_wide: bool = False,
         has_console: bool = True,
         outgoing: Outgoing = PLAIN,
+        tracer: Tracer | None = None,
     ) -> None:
         self.is_leaving = False
         """Whether connections are to be closed with their next answer."""
+        self._tracer = tracer
         self._limits = limits
         self._clock = clock
         self._allowed_hosts = allowed_hosts
@@ -75,6 +78,8 @@ class Front:
         if self._files.serves(scope):
             await self._console(scope, receive, send)
         elif is_rpc(scope):
+            if self._tracer is not None:
+                scope.setdefault("state", {})[TRACER] = self._tracer
             await self._rpc(scope, receive, send)
         else:
             await self._relay(scope, receive, send)

@@ -1,8 +1,7 @@
 """A finished span, and what takes it. Knows no SDK, so that nothing of it is loaded while tracing is off."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Literal, Protocol
 
 from flowserver.base.lazy_import import load
@@ -64,16 +63,19 @@ class Tracer(Protocol):
         ...
 
 
-def open_tracer(setting: TracingSetting, spans_waiting_max: int) -> Tracer | None:
-    """The tracer of a process; None if tracing is off. Raises TracingUnavailable."""
+def tracer_maker(setting: TracingSetting) -> Callable[[int], Tracer | None]:
+    """What makes the tracer of a process, or None if tracing is off, given how many spans may wait.
+
+    A tracer has a thread, so each process makes its own once it is forked. Raises TracingUnavailable.
+    """
     if setting == "off":
-        return None
+        return lambda _: None
     try:
-        make: partial[Tracer] = partial(load(OTLP_TRACER), spans_waiting_max)
+        make: Callable[[int], Tracer] = load(OTLP_TRACER)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("flowserver"):
             raise
         raise TracingUnavailable(
             f"there is no {error.name}, which the setting tracing={setting} needs: pip install 'flowserver[otel]'"
         ) from None
-    return make()
+    return make

@@ -9,7 +9,7 @@ from flowserver.base.span_ids import SpanRef, read_traceparent, write_traceparen
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.local_failures import failure_of
 from flowserver.settings import Settings
-from flowserver.tracing.spans import TracingUnavailable, open_tracer
+from flowserver.tracing.spans import TracingUnavailable, tracer_maker
 from tests.support.collector import Collector
 from tests.support.function_server import FunctionServer
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
@@ -76,6 +76,27 @@ def test_a_trace_goes_on_after_a_crash_and_requests_are_linked_to_it(sqlite_url:
         assert hidden not in text
 
 
+def test_two_processes_link_requests_as_one_does(sqlite_url: str) -> None:
+    with Collector() as collector, FunctionServer() as functions:
+        two = ("--processes", "2", "--tracing", "otlp")
+        with ServerProcess(sqlite_url, *two, environment=collector.environment) as server, client_of(server) as client:
+            functions.register(server.url, "shop/ask")
+            client.post("/v1/flows", json={"name": "f", "definition": ASK}).raise_for_status()
+            start = {"Action": "StartExecution", "Version": "2019-03-15", "FlowName": "f", "ExecutionName": "e"}
+            headers = {"traceparent": write_traceparent(CALLER)}
+            client.post("/", data=start, headers=headers).raise_for_status()
+            client_events(server, "TaskSubmitted")
+            token = functions.calls[0].event["token"]
+            report = {"Action": "ReportTaskSucceeded", "Version": "2019-03-15", "TaskToken": token, "Output": "{}"}
+            client.post("/", data=report).raise_for_status()
+        started, reported = collector.wait_for("RPC StartExecution"), collector.wait_for("RPC ReportTaskSucceeded")
+        start, ask = collector.wait_for("start f"), collector.wait_for("ask")
+    assert (started.trace_id, started.parent_span_id) == bytes_of(CALLER)
+    assert [link.span_id for link in started.links] == [start.span_id]
+    assert [link.span_id for link in start.links] == [started.span_id]
+    assert [link.span_id for link in reported.links] == [ask.span_id]
+
+
 def client_events(server: ServerProcess, wanted: str) -> None:
     """Return when the history has an event of this type."""
     with client_of(server) as client, client.stream("GET", "/v1/flows/f/executions/e/events/stream") as answer:
@@ -86,9 +107,9 @@ def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "flowserver.tracing.otlp", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(TracingUnavailable, match=r"pip install 'flowserver\[otel\]'") as caught:
-        open_tracer("otlp", 1)
+        tracer_maker("otlp")
     assert isinstance(failure_of(caught.value), CommandFailed)
-    assert open_tracer("off", 1) is None
+    assert tracer_maker("off")(1) is None
 
 
 def test_off_without_quotes_in_the_file(tmp_path) -> None:
