@@ -48,7 +48,7 @@ def test_a_trace_goes_on_after_a_crash_and_requests_are_linked_to_it(sqlite_url:
                 query = {"Action": "DescribeFlow", "Version": "2019-03-15", "Name": "hidden-query"}
                 assert client.get("/", params=query).json()["Code"] == "FlowNotExists"
             start = collector.wait_for("start f")
-            started = next(span for span in collector.spans if span.trace_id == CALLER.trace_id.to_bytes(16))
+            started = collector.wait_for("REST start_execution")
             collector.wait_for("RPC DescribeFlow")
             client_events(server, "TaskSubmitted")
         finally:
@@ -65,6 +65,7 @@ def test_a_trace_goes_on_after_a_crash_and_requests_are_linked_to_it(sqlite_url:
     assert sent is not None and (ask.trace_id, ask.span_id) == bytes_of(sent)
     assert ask.parent_span_id == end.parent_span_id == start.span_id
     # The request that started it is in its caller's trace, and both have a link to the other.
+    assert started.trace_id == CALLER.trace_id.to_bytes(16)
     assert started.parent_span_id == CALLER.span_id.to_bytes(8)
     assert [link.span_id for link in started.links] == [start.span_id]
     assert [(link.trace_id, link.span_id) for link in start.links] == [(started.trace_id, started.span_id)]

@@ -46,9 +46,14 @@ class Collector:
 
     def wait_for(self, name: str) -> Span:
         """The first span of this name, once it has arrived."""
+        return self.wait_for_some(name, 1)[0]
+
+    def wait_for_some(self, name: str, count: int) -> list[Span]:
+        """The spans of this name, once so many have arrived."""
         with self._news:
-            assert self._news.wait_for(lambda: self._named(name), PATIENCE_SECONDS), [span.name for span in self.spans]
-            return self._named(name)[0]
+            has_come = self._news.wait_for(lambda: len(self._named(name)) >= count, PATIENCE_SECONDS)
+            assert has_come, [span.name for span in self.spans]
+            return self._named(name)
 
     def _named(self, name: str) -> list[Span]:
         return [span for span in self.spans if span.name == name]
