@@ -211,16 +211,16 @@ class _Later:
 async def _lifespan(app: Application) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     with ExitStack() as stack:
+        app.tracer = app.make_tracer()
+        if app.tracer is not None:
+            stack.callback(app.tracer.close)  # last: another server may have the database meanwhile
         app.state.database = database = Database(settings.database_url)
         stack.callback(database.close)
         loop = asyncio.get_running_loop()
         database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
         require_current_schema(database)
-        app.tracer = tracer = app.make_tracer()
-        if tracer is not None:
-            stack.callback(tracer.close)
-        options = replace(_engine_options(settings, app.state.outlets), tracer=tracer)
+        options = replace(_engine_options(settings, app.state.outlets), tracer=app.tracer)
         engine = Engine(
             database,
             clock=app.state.clock,

@@ -5,6 +5,8 @@ SDK's exporters read them (`ReadableSpan`), and its sampler is asked once for ea
 environment counts: OTEL_EXPORTER_OTLP_…, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME.
 """
 
+import logging
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -21,9 +23,14 @@ from flowserver import __version__
 from flowserver.base.span_ids import SpanRef, span_id_of, trace_id_of
 from flowserver.tracing.spans import FinishedSpan
 
+log = logging.getLogger(__name__)
+
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "server": SpanKind.SERVER, "client": SpanKind.CLIENT}
 BATCH_SPANS: Final = 512
 """Spans of one request to the collector."""
+
+CLOSE_SECONDS: Final = 5.0
+"""A collector that does not answer delays the end of the server no longer than this."""
 
 _SCOPE: Final = InstrumentationScope("flowserver", __version__)
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
@@ -91,8 +98,13 @@ class SdkTracer:
         self._processor.force_flush()
 
     def close(self) -> None:
-        """Export what waits, within the exporter's own time limit. Blocks; call it in a thread."""
-        self._processor.shutdown()  # type: ignore[no-untyped-call]
+        """Export what waits, for at most CLOSE_SECONDS. Blocks."""
+        closing = threading.Thread(target=self._processor.shutdown, name="end of tracing", daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+        left = self._taken - self._counting.done
+        if left > 0:
+            log.warning("%(spans)d spans were not exported: the collector did not take them in time", {"spans": left})
 
     def _samples(self, trace_id: int) -> bool:
         return self._sampler.should_sample(None, trace_id, "execution").decision is Decision.RECORD_AND_SAMPLE

@@ -59,7 +59,7 @@ class Tracer(Protocol):
         ...
 
     def close(self) -> None:
-        """Export what waits, within the exporter's own time limit. Blocks; call it in a thread."""
+        """Export what waits, for a few seconds at most. Blocks."""
         ...
 
 

@@ -11,7 +11,9 @@ from opentelemetry.trace import StatusCode
 
 from flowserver.base.span_ids import SpanRef, read_traceparent
 from flowserver.machine.events import EventType
+from flowserver.tracing import otlp
 from flowserver.tracing.otlp import SdkTracer
+from flowserver.tracing.spans import FinishedSpan
 from tests.engine.called_functions import PATIENCE_SECONDS, Call, Functions
 from tests.engine.nodes import FragileDatabase, running_node, take_for_dead
 from tests.support.clock import ManualClock
@@ -203,6 +205,19 @@ async def test_spans_that_find_no_place_are_counted(
     tracer.flush()
     assert tracer.dropped == {"queue": 2, "export": 1, "history": 0}
     tracer.close()
+
+
+def test_a_collector_that_does_not_answer_holds_up_no_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(otlp, "CLOSE_SECONDS", 0.01)
+    exporter = HeldExporter()
+    tracer = SdkTracer(exporter, 10)
+    ref = tracer.new_ref(None)
+    tracer.add(FinishedSpan(name="n", kind="internal", ref=ref, start_ns=0, end_ns=1, attributes={}))
+    tracer.close()
+    exporter.release.set()
+    assert "1 spans were not exported" in caplog.text
 
 
 async def test_without_a_tracer_functions_get_no_header(
