@@ -108,7 +108,7 @@ class Application(Starlette):
         self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
         self.state.request_metrics = RequestMetrics()
-        self.state.requests_of_front = None  # asks the front, if there is one, for those that it has answered itself
+        self.state.counts_of_front = None  # asks the front, if there is one, for its part of the metrics
         self._frame: dict[str, Any] = {
             "metrics": self.state.request_metrics,
             "body_bytes_max": limits.request_bytes_max,

@@ -46,8 +46,8 @@ async def _metrics(request: Request) -> Response:
         except AccessDenied as error:
             state.operations.access.refusals.note(error)
             return PlainTextResponse(error.message, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
-    if state.requests_of_front is not None:
-        state.request_metrics.elsewhere = await state.requests_of_front()
+    if state.counts_of_front is not None:
+        state.request_metrics.elsewhere, state.engine.metrics.spans.elsewhere = await state.counts_of_front()
     text = await state.operations.monitoring.metrics(with_names=sees_names)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 

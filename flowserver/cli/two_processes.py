@@ -27,7 +27,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.one_process import QuietServer, end_once_lost, leave, server_config
 from flowserver.concurrency.threads import run_aside
 from flowserver.front.actions import handlers_of_actions
-from flowserver.front.front import REQUEST_COUNTS, Front
+from flowserver.front.front import COUNTS, Front
 from flowserver.front.function_calls import DistantInvoker
 from flowserver.front.keys import handlers_of_keys
 from flowserver.front.link import Handler, Link
@@ -93,7 +93,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
         handlers |= Relayed(app, link).handlers
         handlers |= handlers_of_keys(EngineKeys(app.state.engine))
         handlers |= handlers_of_actions(LocalActions(app.state.operations))
-        app.state.requests_of_front = partial(link.call, REQUEST_COUNTS)
+        app.state.counts_of_front = partial(link.call, COUNTS)
         await link.call("serve")
         announce()
         await told_to_stop.wait()

@@ -25,8 +25,8 @@ from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
 from flowserver.tracing.spans import Tracer
 
-REQUEST_COUNTS = "request_counts"
-"""What the engine calls asking for the requests that the front has answered itself."""
+COUNTS = "counts"
+"""What the engine calls asking for the front's part of the metrics."""
 
 
 class Front:
@@ -62,8 +62,8 @@ class Front:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What the engine may call: functions, the messages of relayed requests, and the counts of other requests."""
-        return {**self._relay.handlers, **self._calling.handlers, REQUEST_COUNTS: self._request_counts}
+        """What the engine may call: functions, the messages of relayed requests, and its part of the metrics."""
+        return {**self._relay.handlers, **self._calling.handlers, COUNTS: self._counts}
 
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
@@ -84,8 +84,9 @@ class Front:
         else:
             await self._relay(scope, receive, send)
 
-    async def _request_counts(self) -> list[list[Any]]:
-        return self._requests.rows()
+    async def _counts(self) -> tuple[list[list[Any]], Mapping[str, int]]:
+        """The requests that the front has answered itself, and the spans that it has dropped."""
+        return self._requests.rows(), {} if self._tracer is None else self._tracer.dropped
 
     def _attached_access(self) -> AccessOperations:
         assert self._access is not None

@@ -19,11 +19,13 @@ class SpanMetrics(Collector):
 
     def __init__(self) -> None:
         self.dropped: Callable[[], Mapping[str, int]] = dict
+        self.elsewhere: Mapping[str, int] = {}
+        """What another process of this node has dropped, as a scrape has found it."""
 
     def collect(self) -> Iterator[Metric]:
         """The metric of this moment."""
         spans = CounterMetricFamily("flowserver_dropped_spans", DROPPED, labels=["reason"])
         counts = self.dropped()
         for reason in REASONS:
-            spans.add_metric([reason], counts.get(reason, 0))
+            spans.add_metric([reason], counts.get(reason, 0) + self.elsewhere.get(reason, 0))
         yield spans
