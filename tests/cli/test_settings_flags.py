@@ -35,6 +35,8 @@ EXAMPLES = {
     "log_level": ("debug", "debug"),
     "log_format": ("json", "json"),
     "access_log": ("true", True),
+    "disk_reserve_mib": ("64", 64),
+    "tracing": ("otlp", "otlp"),
     "audit": ("all", "all"),
     "audit_days": ("7", 7),
     "cell": ("north", "north"),
