@@ -176,6 +176,7 @@ class Node:
             self.batch_context.tokens,
             world.clock,
             self.batch_context.limits,
+            unused,
         )
         self._recovery = TaskRecovery(context, me, me)
         self._lost: LostCalls[ScopeRef] = LostCalls()
