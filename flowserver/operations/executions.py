@@ -28,6 +28,7 @@ from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import LATEST
 from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.flows import require_flow
+from flowserver.operations.held_requests import HeldRequests
 from flowserver.operations.page_tokens import all_cursor_of, all_token_of, cursor_of, event_id_of, token_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.span_links import link_to_start
@@ -49,8 +50,9 @@ T = TypeVar("T")
 class ExecutionOperations:
     """Operations on executions."""
 
-    def __init__(self, engine: Engine, audit: AuditLog) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog, held: HeldRequests) -> None:
         self._engine = engine
+        self._held = held
         self._audit = audit
 
     async def start(
@@ -274,7 +276,17 @@ class ExecutionOperations:
     async def _await_watch(
         self, watch: Watch, row: ExecutionRow, seconds: float, *, documents: bool = True
     ) -> ExecutionRow:
-        """The execution once it has ended; `row` was read after `watch` began."""
+        """The execution once it has ended, or at once if too many requests of the caller's key wait.
+
+        `row` was read after `watch` began.
+        """
+        place = self._held.find()
+        if place is None:
+            return row
+        with place:
+            return await self._watch(watch, row, seconds, documents=documents)
+
+    async def _watch(self, watch: Watch, row: ExecutionRow, seconds: float, *, documents: bool) -> ExecutionRow:
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while not _is_over(row) and not self._engine.watchers.is_stopping:

@@ -36,6 +36,7 @@ from flowserver.concurrency.waiting import Signal
 from flowserver.engine.engine import Engine
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.fold_cache import read_on
+from flowserver.operations.held_requests import HeldRequests
 from flowserver.operations.history_folds import HistoryFold
 from flowserver.operations.history_search import HistorySearch, PlacedEvent
 from flowserver.operations.step_changes import EncodeChanges, StepChanges
@@ -116,7 +117,9 @@ class _Kind:
 class LiveHistories:
     """Histories that are followed. Use it in the event loop."""
 
-    def __init__(self, engine: Engine, search: HistorySearch) -> None:
+    def __init__(self, engine: Engine, search: HistorySearch, held: HeldRequests) -> None:
+        self.held = held
+        """Readers take a place before they follow."""
         self._engine = engine
         self._search = search
         self._kept = _KeptPages(engine.limits.streamed_events_bytes_max)

@@ -15,6 +15,7 @@ from flowserver.operations.current_steps import CurrentStepOperations
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
+from flowserver.operations.held_requests import HeldRequests
 from flowserver.operations.history_folds import HistoryFolds
 from flowserver.operations.history_search import HistorySearch
 from flowserver.operations.invocations import InvocationOperations
@@ -90,14 +91,15 @@ class Operations:
         audit = AuditLog(engine, audit_level)
         folds = HistoryFolds(engine)
         search = HistorySearch(engine, folds)
+        held = HeldRequests(engine.limits.held_requests_per_key_max)
         return Operations(
             FlowOperations(engine, audit, lenient=lenient),
             VersionOperations(engine, audit),
             AliasOperations(engine, audit),
-            ExecutionOperations(engine, audit),
+            ExecutionOperations(engine, audit, held),
             RedriveOperations(engine, audit),
             search,
-            LiveHistories(engine, search),
+            LiveHistories(engine, search, held),
             StepSummaryOperations(engine, folds),
             CurrentStepOperations(engine),
             ScheduleOperations(engine, audit),
@@ -107,7 +109,7 @@ class Operations:
             InvocationOperations(engine, audit),
             AsyncConfigOperations(engine, audit),
             AsyncInvocationOperations(engine, audit),
-            QueueOperations(engine, audit),
+            QueueOperations(engine, audit, held),
             TopicOperations(engine, audit),
             SubscriptionOperations(engine, audit),
             AccessOperations(EngineKeys(engine), engine.clock, engine.limits, is_wide=is_wide),

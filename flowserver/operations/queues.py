@@ -23,6 +23,7 @@ from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
 from flowserver.engine.queues.queues import new_receipt
 from flowserver.operations.audit import AuditLog, audited
+from flowserver.operations.held_requests import HeldRequests
 from flowserver.operations.pages import Page
 from flowserver.operations.repeated_writes import is_own_row
 from flowserver.operations.text_rules import check_no_nul
@@ -99,8 +100,9 @@ class QueueOperations:
     All raise InvalidQueueName, and InvalidArgument for a queue that a broker keeps; all but `create` QueueNotExist.
     """
 
-    def __init__(self, engine: Engine, audit: AuditLog) -> None:
+    def __init__(self, engine: Engine, audit: AuditLog, held: HeldRequests) -> None:
         self._engine = engine
+        self._held = held
         self._audit = audit
 
     @audited("queues.create", "queues/{name}")
@@ -198,7 +200,8 @@ class QueueOperations:
         _check_count(count, limits)
         if wait_seconds is not None:
             _check_range("the seconds to wait", wait_seconds, 0, limits.queue_polling_seconds_max)
-        messages = await self._engine.queues.receive(name, count, wait_seconds, by_caller=True)
+        with self._held.take():
+            messages = await self._engine.queues.receive(name, count, wait_seconds, by_caller=True)
         if not messages:
             raise MessageNotExist
         return messages

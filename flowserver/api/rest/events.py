@@ -23,6 +23,7 @@ from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists, InvalidArgument
 from flowserver.base.json_values import JsonObject, dump_json_bytes
+from flowserver.operations.held_requests import HeldPlace
 from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent
 from flowserver.operations.live_histories import Page
 from flowserver.operations.step_changes import StepChanges as Changes
@@ -146,13 +147,14 @@ async def stream_events(
         encode_steps=_changes_message if query.steps else None,
         check=request.state.check,
     )
-    return EventStream(_messages(follow))
+    return EventStream(_messages(follow), histories.held.take())
 
 
 class EventStream(EventSourceResponse):
     """Server-sent events, in pieces of several each. A client that reads nothing for STALLED_SECONDS is cut off."""
 
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], place: HeldPlace) -> None:
+        self._place = place
         super().__init__(pieces, send_timeout=STALLED_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,6 +163,8 @@ class EventStream(EventSourceResponse):
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
             raise AnswerStalled from None
+        finally:
+            self._place.release()
 
 
 def _encode(events: Iterator[PlacedEvent]) -> list[bytes]:

@@ -102,6 +102,13 @@ class RequestLimits:
         reason="records of the audit; a record takes some 300 bytes",
         error="none: the oldest are deleted before their days are over, and the log says so",
     )
+    held_requests_per_key_max: int = limit(
+        4_000,
+        unit="requests",
+        reason="long polls, event streams and waits for an execution's end that one access key holds on one node, so "
+        "that other keys find a place",
+        error="429 ResourceThrottled; a wait for an execution's end is answered at once, without waiting",
+    )
     describe_wait_seconds_max: int = limit(
         60, unit="seconds", reason="WaitTimeSeconds of DescribeExecution, as documented", error="400 InvalidArgument"
     )
