@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import flowserver
 from flowserver.api.console_modules import PageModules, version_of
 from flowserver.api.large_bodies import Header, send_pieces
+from flowserver.api.page_headers import page_headers
 from flowserver.base.errors import FlowServerError
 from flowserver.base.request_context import set_route
 from flowserver.concurrency.threads import run_aside
@@ -62,17 +63,7 @@ OF_OTHER_APIS: Final = frozenset(("action", "signature", "accesskeyid", "account
 BASE: Final = b'<base href="./">'
 HEAD_END: Final = b"  </head>"
 
-_SAFE: Final[tuple[Header, ...]] = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"base-uri 'self'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
+_SAFE: Final[tuple[Header, ...]] = tuple((name.encode(), value.encode()) for name, value in page_headers().items())
 LOOK_AGAIN: Final[Header] = (b"cache-control", b"no-cache")
 FOR_GOOD: Final[Header] = (b"cache-control", b"max-age=31536000, immutable")
 
@@ -92,7 +83,7 @@ def is_page(scope: Scope) -> bool:
 
 def fault_response(fault: FlowServerError, _request_id: str) -> ASGIApp:
     """Says to a person why there is no page; ends the connection."""
-    return PlainTextResponse(fault.message, fault.status, {"Connection": "close", "X-Content-Type-Options": "nosniff"})
+    return PlainTextResponse(fault.message, fault.status, {"Connection": "close", **page_headers()})
 
 
 class Console:

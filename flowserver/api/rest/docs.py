@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
+from flowserver.api.page_headers import page_headers, policy_with_inline_scripts
 from flowserver.api.rest.openapi import openapi_document
 from flowserver.base.json_values import dump_json
 
@@ -43,10 +44,12 @@ class Docs:
     async def show_page(self, request: Request) -> Response:
         """Swagger UI."""
         root = request.scope.get("root_path", "")
-        return get_swagger_ui_html(
+        page = get_swagger_ui_html(
             title="flowserver",
             openapi_url=root + OPENAPI_PATH,
             swagger_js_url=f"{root}{ASSETS_PATH}/swagger-ui-bundle.js",
             swagger_css_url=f"{root}{ASSETS_PATH}/swagger-ui.css",
             swagger_favicon_url=f"{root}{ASSETS_PATH}/favicon.png",
         )
+        page.headers.update(page_headers(policy_with_inline_scripts(bytes(page.body).decode())))
+        return page
