@@ -13,6 +13,7 @@ from starlette.types import Message
 from flowserver.api.large_bodies import PIECE_BYTES
 from flowserver.api.middleware import STALLED_SECONDS, AnswerStalled
 from flowserver.api.rest.events import EventStream
+from flowserver.operations.held_requests import HeldRequests
 from flowserver.server import Application
 from flowserver.store.schema.tables import executions
 from tests.api.rest.conftest import WAIT, put_callback_flow
@@ -190,7 +191,7 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    stream = EventStream(pieces())
+    stream = EventStream(pieces(), HeldRequests(1).take())
     assert stream.send_timeout == STALLED_SECONDS
     stream.send_timeout = 0.01
     with pytest.raises(AnswerStalled):
