@@ -2,7 +2,7 @@
 # Node SDK and of the console, node_modules below tests/) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test covered check testing lowest newest format docs release vendor screenshots lock
+.PHONY: audit help install run test covered check testing lowest newest format docs release vendor screenshots lock
 
 # Of all Pythons in PATH an optimised build (flowserver/base/interpreter.py), and of equals the newest. A name may exist
 # without an interpreter behind it (pyenv's shims).
@@ -92,6 +92,10 @@ format: $(TESTING) ## Format the code and fix what the linter can
 
 docs: $(TESTING) ## Regenerate the generated parts of docs/
 	$(BIN)/python -m tests.docs.generate
+
+audit: $(TESTING) ## Look for known holes in the packages of the lock file (pip-audit; asks a public database)
+	@$(BIN)/python -m venv $(VENV)/audit && $(VENV)/audit/bin/python -m pip install --quiet 'pip-audit==2.*'
+	$(VENV)/audit/bin/pip-audit --requirement requirements.txt --require-hashes --disable-pip
 
 FOLDER ?= build/screenshots
 

@@ -97,6 +97,66 @@ SUBSCRIPTION_DOCUMENT: Final = (
 )
 
 
+FORM: Final = "application/x-www-form-urlencoded"
+JSON: Final = "application/json"
+XML: Final = "text/xml"
+
+
+def _rpc(action: str, **parameters: str) -> "Valid":
+    return "POST", "/", FORM, {"Action": action, "Version": "2019-03-15", **parameters}, b""
+
+
+Valid = tuple[str, str, str, dict[str, str] | str, bytes]
+"""Method, path, media type, body and header lines; `*` is any of NAMES."""
+
+_RUN: Final = {"FlowName": "*", "ExecutionName": "*"}
+_FC: Final = "/2016-08-15/services/*/functions/*"
+_ASYNC: Final = b"X-Fc-Invocation-Type: Async\r\n"
+
+VALID: Final[tuple[Valid, ...]] = (
+    _rpc("CreateFlow", Name="*", Definition=FLOW, Type="FDL", Description="d"),
+    _rpc("CreateFlow", Name="*", Definition=WAITING, Type="FDL", Description="d"),
+    _rpc("UpdateFlow", Name="*", Definition=FLOW, Description="e"),
+    _rpc("DescribeFlow", Name="*"),
+    _rpc("ListFlows", Limit="3"),
+    _rpc("StartExecution", **_RUN, Input='{"a": [1, 2]}'),
+    _rpc("StartExecution", FlowName="f"),
+    _rpc("StartSyncExecution", FlowName="f", Input="{}"),
+    _rpc("DescribeExecution", **_RUN),
+    _rpc("StopExecution", **_RUN, Error="E", Cause="c"),
+    _rpc("ListExecutions", FlowName="*", Limit="2", Status="Running"),
+    _rpc("GetExecutionHistory", **_RUN, Limit="2"),
+    _rpc("CreateSchedule", FlowName="*", ScheduleName="*", CronExpression="@every 60m", Payload="{}"),
+    _rpc("ListSchedules", FlowName="*"),
+    _rpc("PublishFlowVersion", FlowName="*"),
+    ("PUT", "/v1/flows/*", JSON, {"definition": FLOW}, b""),
+    ("POST", "/v1/flows/*/executions", JSON, {"name": "*", "clientToken": "*"}, b""),
+    ("POST", "/v1/flows/*/executions", JSON, {"name": "*"}, b""),
+    ("GET", "/v1/flows/*/executions?limit=2&status=Running", "", "", b""),
+    ("GET", "/v1/flows/*/executions/*", "", "", b""),
+    ("GET", "/v1/flows/*/executions/*/events?order=desc&limit=3", "", "", b""),
+    ("GET", "/v1/flows/*/executions/*/steps", "", "", b""),
+    ("POST", "/v1/flows/*/executions/*/stop", JSON, {"error": "*", "cause": "*"}, b""),
+    ("POST", "/v1/flows/*/versions", JSON, {"description": "*"}, b""),
+    ("PUT", "/v1/functions/*/*", JSON, {"url": "http://127.0.0.1:9/x"}, b""),
+    ("POST", "/v1/definitions/check", JSON, {"definition": WAITING}, b""),
+    ("GET", "/v1/executions?limit=5", "", "", b""),
+    ("PUT", f"{_FC}/async-invoke-config", JSON, '{"maxAsyncRetryAttempts": 3, "statefulInvocation": true}', b""),
+    ("GET", f"{_FC}/async-invoke-config", "", "", b""),
+    ("POST", f"{_FC}/invocations", JSON, '{"a": 1}', _ASYNC),
+    ("GET", f"{_FC}/stateful-async-invocations?limit=3", "", "", b""),
+    ("PUT", "/queues/*", XML, QUEUE_DOCUMENT, b""),
+    ("GET", "/queues/*", "", "", b""),
+    ("POST", "/queues/*/messages", XML, MESSAGE_DOCUMENT, b""),
+    ("GET", "/queues/*/messages?numOfMessages=2&peekonly=true", "", "", b""),
+    ("GET", "/queues/*/messages?numOfMessages=2&waitseconds=0", "", "", b""),
+    ("PUT", "/topics/*", XML, TOPIC_DOCUMENT, b""),
+    ("PUT", "/topics/*/subscriptions/*", XML, SUBSCRIPTION_DOCUMENT, b""),
+    ("POST", "/topics/*/messages", XML, MESSAGE_DOCUMENT, b""),
+)
+"""Requests that succeed once what they name exists."""
+
+
 class Request(NamedTuple):
     """A request, as it is sent: the path is ASCII without blanks, the headers are whole lines."""
 
@@ -114,9 +174,27 @@ class Requests:
         self._random = random.Random(seed)
 
     def next(self) -> Request:
-        """The next request."""
+        """The next request: two of three are valid, or valid but for one part."""
+        if self._random.random() < 0.67:
+            return self._nearly_valid()
         kinds: tuple[Callable[[], Request], ...] = (self._rpc, self._rpc, self._fc, self._mns, self._mns, self._rest)
         return self._random.choice(kinds)()
+
+    def _nearly_valid(self) -> Request:
+        chance = self._random
+        method, path, kind, body, headers = chance.choice(VALID)
+        while "*" in path:
+            path = path.replace("*", chance.choice(NAMES), 1)
+        if isinstance(body, dict):
+            fields = {name: chance.choice(NAMES) if value == "*" else value for name, value in body.items()}
+            if chance.random() < 0.3:
+                name = chance.choice(list(fields))
+                fields[name] = chance.choice((chance.choice(ODD), chance.choice(fields[name] or ODD)))
+            if kind == FORM:
+                return Request(method, path, kind, urlencode(fields, errors="surrogatepass").encode())
+            return Request(method, path, kind, json.dumps(fields).encode(), headers)
+        text = self._replaced(body) if chance.random() < 0.5 else body
+        return Request(method, path, kind, text.encode("utf-8", "replace"), headers)
 
     def _rpc(self) -> Request:
         chance = self._random

@@ -14,4 +14,4 @@ def test_no_request_causes_a_server_error(sqlite_url):
         findings = asyncio.run(send_requests(server.url, REQUESTS, SEED))
     assert not findings.wrong, "\n".join(findings.wrong)
     assert '"level": "ERROR"' not in server.log
-    assert findings.statuses[200] > REQUESTS / 50, findings.statuses
+    assert sum(count for status, count in findings.statuses.items() if status < 300) > REQUESTS / 4, findings.statuses

@@ -1,0 +1,59 @@
+"""While attackers hold connections, another client's requests all succeed, on a real server."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+
+from tests.api.rest.conftest import PASS, WAIT
+from tests.support.server import ServerProcess
+
+ATTACKERS = 60
+REQUESTS = 40
+
+HEAD = b"GET /v1/flows HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: a"
+BODY = (
+    b"PUT /v1/flows/slow HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"
+)
+STREAM = b"GET /v1/flows/w/executions/e/events/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+LISTS = b"GET /v1/flows HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20
+ATTACKS = {
+    "slow heads": (HEAD, b"a"),
+    "half bodies": (BODY, b" "),
+    "unread streams": (STREAM, b""),
+    "unread answers": (LISTS, b""),
+}
+
+
+@contextmanager
+def attacking(server: ServerProcess, first: bytes) -> Iterator[list[socket.socket]]:
+    """Connections that have sent `first` and read nothing."""
+    with ExitStack() as stack:
+        held = []
+        for _ in range(ATTACKERS):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.sendall(first)
+            held.append(one)
+        yield held
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_others_are_served_during_an_attack(sqlite_url: str, attack: str) -> None:
+    first, more = ATTACKS[attack]
+    with ServerProcess(sqlite_url) as server, httpx.Client(base_url=server.url, timeout=60) as other:
+        for flow, text in (("w", WAIT), ("p", PASS)):
+            other.put(f"/v1/flows/{flow}", json={"definition": text}).raise_for_status()
+        other.post("/v1/flows/w/executions", json={"name": "e"}).raise_for_status()
+        with attacking(server, first) as held:
+            for number in range(REQUESTS):
+                for one in held if more else ():
+                    one.sendall(more)
+                started = other.post("/v1/flows/p/executions", json={"name": f"e{number}"})
+                assert started.status_code == 201, started.text
+                assert other.get(f"/v1/flows/p/executions/e{number}").status_code == 200
+        assert other.get("/v1/flows/slow").status_code == 404, "no half request was served"
+        other.post("/v1/flows/w/executions/e/stop").raise_for_status()
+    assert '"level": "ERROR"' not in server.log
