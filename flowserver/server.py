@@ -245,7 +245,9 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         stack.callback(app.state.operations.close)
         access = app.state.operations.access
         engine.loops += (AuditRetention(engine.context, settings.audit_days),)
-        app.state.rpc = RpcRoute(LocalActions(app.state.operations), access, engine.clock, settings.allowed_hosts)
+        app.state.rpc = RpcRoute(
+            LocalActions(app.state.operations), access, engine.clock, settings.allowed_hosts, engine.limits
+        )
         async with engine.running(settings.drain_seconds):
             yield
             await access.refusals.close()

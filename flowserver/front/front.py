@@ -69,7 +69,7 @@ class Front:
         """Serve for the engine at the other end; before the first request."""
         self._relay.link = link
         self._access = access = AccessOperations(DistantKeys(link), self._clock, self._limits, is_wide=self._is_wide)
-        route = RpcRoute(distant_actions(link), access, self._clock, self._allowed_hosts)
+        route = RpcRoute(distant_actions(link), access, self._clock, self._allowed_hosts, self._limits)
         self._rpc = self._framed(route, self._large_answers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

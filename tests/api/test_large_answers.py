@@ -173,7 +173,7 @@ async def test_actions_declare_whether_they_change_data() -> None:
 
     access: Any = OpenAccess()
     served = frame(large_answers_max=0)
-    served._app = RpcRoute(act, access, ManualClock(), ())
+    served._app = RpcRoute(act, access, ManualClock(), (), Limits())
     for action, status in (("StartSyncExecution", 200), ("ListFlows", 429)):
         for method in ("GET", "POST"):
             client = Client()

@@ -23,6 +23,7 @@ from flowserver.api.permission_recheck import Check, WhileAllowed
 from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
 from flowserver.api.rpc.needs import NEEDS
 from flowserver.api.rpc.parameters import given
+from flowserver.api.rpc.request_rates import RequestRates
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
 from flowserver.base.clock import Clock
 from flowserver.base.errors import (
@@ -36,6 +37,7 @@ from flowserver.base.errors import (
     VersionNotSupported,
 )
 from flowserver.base.json_values import dump_json_bytes
+from flowserver.base.limits import Limits
 from flowserver.base.request_context import present_request, set_route
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.callers import EVERYTHING, Caller, Need
@@ -66,12 +68,18 @@ class RpcRoute:
     """Answers RPC requests; `handler` carries out their actions."""
 
     def __init__(
-        self, handler: ActionHandler, access: AccessOperations, clock: Clock, allowed_hosts: Collection[str]
+        self,
+        handler: ActionHandler,
+        access: AccessOperations,
+        clock: Clock,
+        allowed_hosts: Collection[str],
+        limits: Limits,
     ) -> None:
         self._handler = handler
         self._access = access
         self._clock = clock
         self._allowed_hosts = allowed_hosts
+        self._rates = RequestRates(limits, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; `scope["state"]` holds its `request_id`."""
@@ -107,6 +115,7 @@ class RpcRoute:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
         changes = state["changes"] = not name.startswith(READING)
         caller, check = await self._check_caller(received, NEEDS[name], changes=changes)
+        self._rates.require(name, caller.key_id)
         if name not in WAITING:
             return await self._handler(name, parameters, request_id, caller)
         with WhileAllowed(check):

@@ -109,6 +109,37 @@ class RequestLimits:
         "that other keys find a place",
         error="429 ResourceThrottled; a wait for an execution's end is answered at once, without waiting",
     )
+    starts_per_second_max: int = limit(
+        0,
+        100,
+        unit="requests",
+        reason="StartExecution a second of one access key, on one node; 0 for any number",
+        error="429 ResourceThrottled",
+    )
+    starts_burst_max: int = limit(
+        100, unit="requests", reason="as many of these at once, after a pause", error="429 ResourceThrottled"
+    )
+    reads_per_second_max: int = limit(
+        0,
+        5,
+        unit="requests",
+        reason="DescribeExecution a second of one access key, on one node, and as many GetExecutionHistory; 0 for any "
+        "number",
+        error="429 ResourceThrottled",
+    )
+    reads_burst_max: int = limit(
+        50, unit="requests", reason="as many of these at once, after a pause", error="429 ResourceThrottled"
+    )
+    actions_per_second_max: int = limit(
+        0,
+        2,
+        unit="requests",
+        reason="requests a second of one access key, on one node, for each other action of the RPC API; 0 for any number",
+        error="429 ResourceThrottled",
+    )
+    actions_burst_max: int = limit(
+        10, unit="requests", reason="as many of these at once, after a pause", error="429 ResourceThrottled"
+    )
     describe_wait_seconds_max: int = limit(
         60, unit="seconds", reason="WaitTimeSeconds of DescribeExecution, as documented", error="400 InvalidArgument"
     )
