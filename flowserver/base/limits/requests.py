@@ -134,7 +134,7 @@ class RequestLimits:
         0,
         2,
         unit="requests",
-        reason="requests a second of one access key, on one node, for each other action of the RPC API; 0 for any number",
+        reason="requests a second of one access key, on one node, for each other action of RPC; 0 for any number",
         error="429 ResourceThrottled",
     )
     actions_burst_max: int = limit(
