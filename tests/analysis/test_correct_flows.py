@@ -26,7 +26,7 @@ TRUE_OF = {"$local.color` finds nothing"}
 def _flows() -> dict[str, str]:
     flows = {str(case): case.flow for case in flow_cases() if case.refused is None}
     for file in sorted((ROOT / "examples").rglob("*.yaml")):
-        if file.name != "functions.yaml" and ".flowtest." not in file.name:
+        if file.name != "functions.yaml" and ".flowtest." not in file.name and file.parent.name != "monitoring":
             flows[str(file.relative_to(ROOT))] = file.read_text("utf-8")
     for page in pages():
         flows |= {
