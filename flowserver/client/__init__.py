@@ -26,6 +26,7 @@ from flowserver.client.errors import (
 from flowserver.client.results import (
     Alias,
     DefinitionGraph,
+    DefinitionTests,
     Event,
     Execution,
     Flow,
@@ -69,6 +70,7 @@ __all__ = [
     "ClientError",
     "Conflict",
     "DefinitionGraph",
+    "DefinitionTests",
     "Event",
     "Execution",
     "Flow",

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from flowserver.client import calls, waiting
+from flowserver.client import definitions as definition_calls
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
@@ -152,8 +153,9 @@ class AsyncClient:
     update_flow = _awaiting(calls.update_flow)
     patch_flow = _awaiting(calls.patch_flow)
     delete_flow = _awaiting(calls.delete_flow)
-    validate = _awaiting(calls.validate)
-    draw_definition = _awaiting(calls.draw_definition)
+    validate = _awaiting(definition_calls.validate)
+    draw_definition = _awaiting(definition_calls.draw_definition)
+    test_definition = _awaiting(definition_calls.test_definition)
     functions = _async_listing(calls.functions)
     get_function = _awaiting(calls.get_function)
     put_function = _awaiting(calls.put_function)

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from flowserver.client import calls, waiting
+from flowserver.client import definitions as definition_calls
 from flowserver.client import queues as queue_calls
 from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
@@ -154,8 +155,9 @@ class Client:
     update_flow = _calling(calls.update_flow)
     patch_flow = _calling(calls.patch_flow)
     delete_flow = _calling(calls.delete_flow)
-    validate = _calling(calls.validate)
-    draw_definition = _calling(calls.draw_definition)
+    validate = _calling(definition_calls.validate)
+    draw_definition = _calling(definition_calls.draw_definition)
+    test_definition = _calling(definition_calls.test_definition)
     functions = _listing(calls.functions)
     get_function = _calling(calls.get_function)
     put_function = _calling(calls.put_function)

@@ -13,7 +13,6 @@ from flowserver.client.listings import Listing, Query, given
 from flowserver.client.lost_starts import is_of_this_call
 from flowserver.client.paths import function_path, path_of
 from flowserver.client.results import (
-    DefinitionGraph,
     Event,
     Execution,
     Flow,
@@ -291,17 +290,6 @@ def patch_flow(name: str, settings: Json, *, dry_run: bool = False) -> Conversat
 def delete_flow(name: str) -> Conversation[Nothing]:
     """Delete a flow and stop its executions."""
     return send(Nothing, "DELETE", path_of("flows", name))
-
-
-def validate(definition: str) -> Conversation[Nothing]:
-    """What the server finds in a definition."""
-    return send(Nothing, "POST", path_of("definitions", "validate"), {"definition": definition}, repeatable=True)
-
-
-def draw_definition(definition: str) -> Conversation[DefinitionGraph]:
-    """The steps of a definition and the edges that control can take; raises BadRequest if it has errors."""
-    path = path_of("definitions", "graph")
-    return send(DefinitionGraph, "POST", path, {"definition": definition}, repeatable=True)
 
 
 def _flow(answer: Answer) -> Flow:

@@ -177,6 +177,17 @@ class DefinitionGraph(Result, frozen=True):
     """Each `from` one step `to` another; None at the end of a list."""
 
 
+class DefinitionTests(Result, frozen=True):
+    """What has come of the tests of a definition, with the fields of the API."""
+
+    passed: bool
+    mistakes: list[Json]
+    """Of the test file; if it has any, none of its tests has run."""
+    tests: list[Json]
+    warnings: list[Json]
+    coverage: Json | None = None
+
+
 class Function(Result, frozen=True):
     """A registered function."""
 

@@ -80,6 +80,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.database = database
         self.clock = clock
         self.limits = limits
+        self.missing_source = options.missing_source
         self.tokens = tokens
         self.encryption = options.encryption
         self.metrics = Metrics(limits)

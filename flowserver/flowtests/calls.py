@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+from flowserver.flowtests.budget import Budget
 from flowserver.flowtests.cases import Case, Reply, Source, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.mocks import CaseMocks, Supply, kind_of
@@ -70,14 +71,16 @@ class Answer:
 class MockedCalls:
     """Answers the calls of one run."""
 
-    def __init__(self, file: TestFile, case: Case) -> None:
+    def __init__(self, file: TestFile, case: Case, budget: Budget) -> None:
         self._file = file
         self._case = case
+        self._budget = budget
         self.mocks = CaseMocks(file, case)
 
     def answer(self, ordered: Ordered) -> Answer:
-        """The answer; raises CaseStopped if no mock has one."""
+        """The answer; raises CaseStopped if no mock has one, and BudgetSpent."""
         command = ordered.command
+        self._budget.spend_on_names(len(self.mocks))
         waits = command.pattern is Pattern.WAIT_FOR_CALLBACK
         supply = self.mocks.for_call(command.target, ordered.flow_name, ordered.path, command.step_name)
         callback = self.mocks.for_callback(ordered.path, command.step_name) if waits else None

@@ -8,6 +8,7 @@ from typing import Final
 
 from flowserver.base.durations import shown_duration
 from flowserver.base.json_values import Json
+from flowserver.flowtests.budget import Budget
 from flowserver.flowtests.cases import Case, ExpectedCalls, Place, TestFile
 from flowserver.flowtests.differences import Difference, differences
 from flowserver.flowtests.findings import Finding
@@ -22,6 +23,12 @@ from flowserver.machine.state import Status
 DIFFERENCES_MAX: Final = 10
 """Differences of one document, and lines of one path, that a test shows."""
 
+COMPARED_MAX: Final = 200
+"""Entries of two paths that are compared, from the first that differs."""
+
+PATH_LINES_BEFORE: Final = 3
+"""Lines before that one, of a long path."""
+
 _OPERATORS: Final[dict[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -34,15 +41,16 @@ _OPERATORS: Final[dict[str, Callable[[int, int], bool]]] = {
 class Checks:
     """The checks of one run."""
 
-    def __init__(self, file: TestFile, case: Case, record: Record) -> None:
+    def __init__(self, file: TestFile, case: Case, record: Record, budget: Budget | None = None) -> None:
         self._file = file
+        self._budget = budget or Budget()
         self._case = case
         self._expect = case.expect
         self._record = record
         self._execution = record.execution
 
     def findings(self) -> Iterator[Finding]:
-        """What differs; nothing if the case passes."""
+        """What differs; nothing if the case passes. Raises BudgetSpent."""
         is_as_expected = True
         for found in self._end():
             is_as_expected = False
@@ -112,7 +120,7 @@ class Checks:
         span = expected.items[at].span if at < len(expected.items) else expected.span
         definition = self._step_place(entered[at]) if at < len(entered) else None
         message = f"path, entry {at + 1}: {expectation}, {got}"
-        yield Finding(message, self._file.place(span), definition, details=tuple(_path_lines(wanted, entered)))
+        yield Finding(message, self._file.place(span), definition, details=tuple(_path_lines(wanted, entered, at)))
 
     def _path_includes(self) -> Iterator[Finding]:
         expected = self._expect.path_includes
@@ -130,15 +138,18 @@ class Checks:
 
     def _never(self) -> Iterator[Finding]:
         expected = self._expect.never
+        entered = {path: path.rpartition(".")[2] for path in self._record.entered}
         for item in expected.items if expected else ():
             text = item.text if isinstance(item, ScalarNode) else ""
-            for path in self._record.entered:
-                if names_step(text, path, path.rpartition(".")[2]):
+            self._budget.spend_on_names(len(entered))
+            for path, name in entered.items():
+                if names_step(text, path, name):
                     message = f"step {path} was entered"
                     yield Finding(message, self._file.place(item.span), self._step_place(path))
                     break
 
     def _calls(self, expected: ExpectedCalls) -> Iterator[Finding]:
+        self._budget.spend_on_names(len(self._record.calls))
         made = [call for call in self._record.calls if _is_of(call, expected.key)]
         if expected.count is not None and expected.count != len(made):
             message = f"expected {_counted(expected.count)} of {expected.key}, got {len(made)}"
@@ -147,6 +158,7 @@ class Checks:
             return
         inputs = expected.inputs.items if isinstance(expected.inputs, ListNode) else ()
         for number, (node, call) in enumerate(zip(inputs, made, strict=False), 1):
+            self._budget.spend(1)
             found = list(islice(differences(node, call.input, is_exact=expected.is_exact), DIFFERENCES_MAX + 1))
             if found:
                 yield self._differing(f"input of call {number} of {expected.key}, by step {call.path},", found)
@@ -184,17 +196,22 @@ def _counted(count: int) -> str:
     return f"{count} call" if count == 1 else f"{count} calls"
 
 
-def _path_lines(wanted: list[str], entered: list[str]) -> Iterator[str]:
-    """The paths side by side: `-` is expected and missing, `+` was entered and not expected."""
+def _path_lines(wanted: list[str], entered: list[str], at: int) -> Iterator[str]:
+    """The paths side by side: `-` is expected and missing, `+` was entered and not expected.
+
+    Their first `at` entries are equal. Entries far behind are not compared: that would take long.
+    """
+    begin = max(0, at - PATH_LINES_BEFORE) if max(len(wanted), len(entered)) > 2 * DIFFERENCES_MAX else 0
+    end = at + COMPARED_MAX
     lines: list[str] = []
-    for tag, one, one_end, other, other_end in SequenceMatcher(None, wanted, entered, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, wanted[begin:end], entered[begin:end], autojunk=False)
+    for tag, one, one_end, other, other_end in matcher.get_opcodes():
         if tag == "equal":
-            lines += [f"  {path}" for path in wanted[one:one_end]]
+            lines += [f"  {path}" for path in wanted[begin + one : begin + one_end]]
         else:
-            lines += [f"- {path}" for path in wanted[one:one_end]]
-            lines += [f"+ {path}" for path in entered[other:other_end]]
-    if len(lines) > 2 * DIFFERENCES_MAX:
-        first = next((at for at, line in enumerate(lines) if line[0] != " "), 0)
-        begin = max(0, first - 3)
-        lines = [*(["  …"] if begin else []), *lines[begin : begin + 2 * DIFFERENCES_MAX], "  …"]
-    yield from lines
+            lines += [f"- {path}" for path in wanted[begin + one : begin + one_end]]
+            lines += [f"+ {path}" for path in entered[begin + other : begin + other_end]]
+    is_cut = len(lines) > 2 * DIFFERENCES_MAX or max(len(wanted), len(entered)) > end
+    yield from ["  …"] if begin else []
+    yield from lines[: 2 * DIFFERENCES_MAX]
+    yield from ["  …"] if is_cut else []

@@ -1,6 +1,7 @@
 """Differences between the document that a test expects and the actual one, each at its place in the test file."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from flowserver.base.json_values import Json, dump_json
@@ -64,5 +65,26 @@ def _is_equal(expected: Json, actual: Json) -> bool:
 
 def shown_value(value: Json) -> str:
     """The value as JSON, cut."""
-    text = dump_json(value)
+    text = dump_json(_Beginning().of(value))
     return text if len(text) <= SHOWN_MAX else f"{text[: SHOWN_MAX - 1]}…"
+
+
+class _Beginning:
+    """As much of a value as is more than SHOWN_MAX characters of JSON, so that a large one costs no more to show."""
+
+    def __init__(self) -> None:
+        self._values_left = SHOWN_MAX
+
+    def of(self, value: Json) -> Json:
+        """The beginning of a value."""
+        self._values_left -= 1
+        if isinstance(value, str):
+            return value[: SHOWN_MAX + 1]
+        if isinstance(value, dict):
+            return {key[: SHOWN_MAX + 1]: self.of(each) for key, each in takewhile(self._goes_on, value.items())}
+        if isinstance(value, list):
+            return [self.of(each) for each in takewhile(self._goes_on, value)]
+        return value
+
+    def _goes_on(self, _: object) -> bool:
+        return self._values_left > 0

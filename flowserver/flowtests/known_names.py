@@ -1,10 +1,11 @@
 """Checks that the steps and resources that a test file names are in its flows: a misspelt mock would never be used."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import Final
 
-from flowserver.flowtests.cases import Mock, Mocks, Table, TestFile
+from flowserver.flowtests.cases import Mock, Mocks, TestFile
 from flowserver.flowtests.mocks import kind_of
-from flowserver.flowtests.resource_names import meant_by_key, names_of
+from flowserver.flowtests.resource_names import keys_of, names_of
 from flowserver.flowtests.step_paths import general, tasks_of, walk
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
@@ -15,6 +16,7 @@ from flowserver.language.graph import (
     Pattern,
     QueueTarget,
     Span,
+    Step,
     Target,
     TaskStep,
     TopicTarget,
@@ -22,6 +24,14 @@ from flowserver.language.graph import (
 from flowserver.language.nodes import ListNode, ScalarNode
 from flowserver.language.resources import START_EXECUTION
 from flowserver.machine.event_paths import is_path
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "functions": (FunctionTarget, ActionTarget),
+    "queues": (QueueTarget,),
+    "topics": (TopicTarget,),
+    "flows": (FlowTarget,),
+}
+"""What each attribute of mocks names."""
 
 
 class KnownNames:
@@ -31,12 +41,24 @@ class KnownNames:
         self._file = file
         self._report = report
         self._work = work
-        self._walked = [(general(path), step) for source in file.sources for path, step in walk(source.flow)]
-        self._paths = {path for path, _ in self._walked}
-        self._names = {step.name for _, step in self._walked}
+        self._steps: dict[str, list[Step]] = {}
+        """By name and by path."""
+        self._paths: set[str] = set()
+        self._names: set[str] = set()
+        for source in file.sources:
+            for path, step in walk(source.flow):
+                self._add(general(path), step)
         self._own_paths = {general(path) for path, _ in walk(file.source.flow)}
-        self._targets = [task.target for source in file.sources for task in tasks_of(source.flow)]
+        tasks = (task for source in file.sources for task in tasks_of(source.flow))
+        self._targets = list(dict.fromkeys(task.target for task in tasks))
         self._starts_any_flow = any(_starts_any(target) for target in self._targets)
+        self._keys = {types: _keys_of(self._targets, types) for types in (*_TYPES.values(), (object,))}
+
+    def _add(self, path: str, step: Step) -> None:
+        self._paths.add(path)
+        self._names.add(step.name)
+        for key in {path, step.name}:
+            self._steps.setdefault(key, []).append(step)
 
     def check(self) -> None:
         """Report what is not known."""
@@ -48,7 +70,7 @@ class KnownNames:
             self._check_list(case.expect.never, None)
             for calls in case.expect.calls:
                 if not self._is_step(calls.key):
-                    self._check_resource(calls.key, calls.span, self._targets)
+                    self._check_resource(calls.key, calls.span, (object,))
 
     def _check_mocks(self, mocks: Mocks) -> None:
         for mock in mocks.steps.values():
@@ -58,24 +80,16 @@ class KnownNames:
         for mock in mocks.callbacks.values():
             what = "does not wait for a callback"
             self._check_task(mock, what, lambda task: task.pattern is Pattern.WAIT_FOR_CALLBACK)
-        kinds: tuple[tuple[Table, tuple[type, ...]], ...] = (
-            (mocks.functions, (FunctionTarget, ActionTarget)),
-            (mocks.queues, (QueueTarget,)),
-            (mocks.topics, (TopicTarget,)),
-            (mocks.flows, (FlowTarget,)),
-        )
-        for table, types in kinds:
-            if table is mocks.flows and self._starts_any_flow:
+        for kind, types in _TYPES.items():
+            if kind == "flows" and self._starts_any_flow:
                 continue  # which flow it is, its parameters say
-            self._check_resources(table.values(), [each for each in self._targets if isinstance(each, types)])
+            for mock in getattr(mocks, kind).values():
+                self._check_resource(mock.key, mock.span, types)
 
-    def _check_resources(self, mocks: Iterable[Mock], targets: list[Target]) -> None:
-        for mock in mocks:
-            self._check_resource(mock.key, mock.span, targets)
-
-    def _check_resource(self, key: str, span: Span, targets: list[Target]) -> None:
-        if any(meant_by_key(key, target) for target in targets):
+    def _check_resource(self, key: str, span: Span, types: tuple[type, ...]) -> None:
+        if key in self._keys[types]:
             return
+        targets = (target for target in self._targets if isinstance(target, types))
         known = sorted({name for target in targets for name in names_of(target)})
         hint = self._work.similar(key, known[:100]) or (f"there is {shown(known[0])}" if known else None)
         self._report.error("unknown-resource", span, f"no step of the flow calls {shown(key)}", hint)
@@ -85,7 +99,7 @@ class KnownNames:
         if not self._is_step(mock.key):
             self._unknown_step(mock.key, mock.span, self._paths if is_path(mock.key) else self._names)
             return
-        meant = (step for path, step in self._walked if mock.key == step.name or general(mock.key) == path)
+        meant = self._steps[general(mock.key) if is_path(mock.key) else mock.key]
         if not any(isinstance(step, TaskStep) and is_fit(step) for step in meant):
             self._report.error("bad-value", mock.span, f"the step {shown(mock.key)} {what}")
 
@@ -109,6 +123,10 @@ class KnownNames:
         ends = [path for path in sorted(known) if path.endswith(f".{wanted}")]
         hint = f"its path is `{ends[0]}`" if ends else self._work.similar(general(wanted), sorted(known)[:100])
         self._report.error("unknown-step", span, f"the flow has no step {shown(wanted)}", hint)
+
+
+def _keys_of(targets: list[Target], types: tuple[type, ...]) -> set[str]:
+    return {key for target in targets if isinstance(target, types) for key in keys_of(target)}
 
 
 def _starts_any(target: Target) -> bool:

@@ -20,15 +20,18 @@ class Loader:
 
     def load(self, file: Path, text: str) -> TestFile:
         """Check the text of a file; raises DefinitionRejected, which has its mistakes."""
-        return read_test_file(file, text, self._limits, self._open)
+        return read_test_file(file, text, self._limits, self)
 
-    def _open(self, file: Path) -> Source:
+    def of_flow(self, file: Path) -> Source:
+        """The definition in a file; raises OSError, UnicodeDecodeError or DefinitionRejected."""
         resolved = file.resolve()
         if resolved not in self._sources:
             text = file.read_text("utf-8")
             flow = parse(text, self._limits, allow_ref_tags=True, lenient=self._lenient).flow
             self._sources[resolved] = Source(file, text, flow)
         return self._sources[resolved]
+
+    of_sub_flow = of_flow
 
 
 def files_in(paths: Iterable[Path]) -> Iterator[Path]:

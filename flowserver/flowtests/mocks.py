@@ -48,6 +48,11 @@ class CaseMocks:
         self._file = file
         self._layers = ((case.mocks, True), (file.mocks, False))
         self._supplies: dict[int, Supply] = {}
+        self._count = sum(1 for mocks, _ in self._layers for _ in all_mocks(mocks))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._count
 
     def for_call(self, target: Target, flow_name: str | None, path: str, name: str) -> Supply | None:
         """The mock for the call of a step; `flow_name` is that of the sub-flow which it starts."""

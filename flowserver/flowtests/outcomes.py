@@ -3,14 +3,24 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from flowserver.base.limits import Limits
+from flowserver.flowtests.budget import Budget, BudgetSpent
 from flowserver.flowtests.cases import Case, TestFile
 from flowserver.flowtests.checking import Checks
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.mocks import all_mocks
 from flowserver.flowtests.running import Observer, Record, VirtualRun
 from flowserver.machine.mappings import MissingSource
+from flowserver.machine.step_summary import StepSummary
+
+CASE_UNITS: Final = 10
+"""What a case costs besides its events, in units of the budget."""
+
+FAILURES_MAX: Final = 50
+"""Failures of one test that are shown, and warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,8 @@ class Outcome:
     file: TestFile
     case: Case
     record: Record
+    steps: list[StepSummary]
+    """What became of each step of its flow, in the order in which they were entered first."""
     failures: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
     seconds: float
@@ -45,19 +57,35 @@ Clock = Callable[[], float]
 
 
 def run_case(
-    file: TestFile, case: Case, rules: Rules, observe: Observer | None = None, clock: Clock = time.perf_counter
+    file: TestFile,
+    case: Case,
+    rules: Rules,
+    observe: Observer | None = None,
+    clock: Clock = time.perf_counter,
+    budget: Budget | None = None,
 ) -> Outcome:
-    """Run a case and check it."""
+    """Run a case and check it; it fails if it has used up the budget."""
     began = clock()
-    run = VirtualRun(file, case, rules.limits, rules.missing_source, observe)
+    budget = budget or Budget()
+    run = VirtualRun(file, case, rules.limits, rules.missing_source, observe, budget)
+    failures: tuple[Finding, ...]
+    warnings: tuple[Finding, ...] = ()
     try:
+        budget.spend(CASE_UNITS)
         record = run.run()
-        failures = tuple(Checks(file, case, record).findings())
-        warnings = tuple(run.mocks.mocks.unused())
+        failures = tuple(islice(Checks(file, case, record, budget).findings(), FAILURES_MAX))
+        warnings = tuple(islice(run.mocks.mocks.unused(), FAILURES_MAX))
     except CaseStopped as stopped:
-        failures, warnings = (stopped.finding,), ()
+        failures = (stopped.finding,)
+    except BudgetSpent:
+        failures = (_too_much(file, case, budget),)
     used = frozenset(map(id, run.mocks.mocks.used()))
-    return Outcome(file, case, run.record, failures, warnings, clock() - began, used)
+    return Outcome(file, case, run.record, run.steps, failures, warnings, clock() - began, used)
+
+
+def _too_much(file: TestFile, case: Case, budget: Budget) -> Finding:
+    message = f"all tests together have made more than {budget.units_max:g} events, the most that a server runs"
+    return Finding(message, file.place(case.span), hint="run them with `flowserver test`, which has no such limit")
 
 
 def unused_by_all(file: TestFile, outcomes: list[Outcome]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from flowserver.base.clock import parse_instant
 from flowserver.base.json_values import JsonObject
@@ -20,19 +21,43 @@ from flowserver.language.graph import Span
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode, to_json
 from flowserver.language.source import read_source
 
-OpenSource = Callable[[Path], Source]
-"""Reads and parses a definition; raises OSError, UnicodeDecodeError or DefinitionRejected."""
+
+class NotAvailable(Exception):
+    """What a test file names cannot be used here; `hint` says what to do instead."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Definitions(Protocol):
+    """The definitions that a test file names.
+
+    The methods raise OSError, UnicodeDecodeError, DefinitionRejected or NotAvailable.
+    """
+
+    def of_flow(self, file: Path) -> Source:
+        """The definition under test."""
+
+    def of_sub_flow(self, file: Path) -> Source:
+        """A definition that runs as a sub-flow."""
+
 
 _START = Span(1, 1, 1, 2)
 NAME_CHARACTERS_MAX = 200
 
 
-def read_test_file(file: Path, text: str, limits: Limits, open_source: OpenSource) -> TestFile:
-    """Read and check the text of a file; raises DefinitionRejected, which has all mistakes with their places."""
+def read_test_file(
+    file: Path, text: str, limits: Limits, definitions: Definitions, work: Work | None = None
+) -> TestFile:
+    """Read and check the text of a file; raises DefinitionRejected, which has all mistakes with their places.
+
+    `work` counts the cost of the check and pauses it.
+    """
     report = Report()
     found: TestFile | None = None
     with contextlib.suppress(CheckingStopped):
-        found = _Reader(file, text, limits, open_source, report).read()
+        found = _Reader(file, text, limits, definitions, report, work or Work()).read()
     if found is None or report.has_errors:
         raise DefinitionRejected(report.diagnostics())
     return found
@@ -41,14 +66,16 @@ def read_test_file(file: Path, text: str, limits: Limits, open_source: OpenSourc
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, file: Path, text: str, limits: Limits, open_source: OpenSource, report: Report) -> None:
+    def __init__(
+        self, file: Path, text: str, limits: Limits, definitions: Definitions, report: Report, work: Work
+    ) -> None:
         self._file = file
         self._text = text
         self._report = report
         self._limits = limits
-        self._work = Work()
+        self._work = work
         self._reader = AttributeReader(report, limits, self._work)
-        self._open_source = open_source
+        self._definitions = definitions
 
     def read(self) -> TestFile | None:
         limit = self._limits.flow_test_bytes_max
@@ -58,13 +85,13 @@ class _Reader:
         limits = replace(self._limits, definition_bytes_max=limit, definition_characters_max=4 * limit)
         root = read_source(self._text, limits, self._report, self._work, frozenset())
         attributes = self._reader.read(root, FILE)
-        source = None if attributes is None else self._source(attributes, "flow")
+        source = None if attributes is None else self._source(attributes, "flow", self._definitions.of_flow)
         if attributes is None or source is None:
             return None
         return self._read_cases(attributes, source)
 
     def _read_cases(self, attributes: Attributes, source: Source) -> TestFile | None:
-        mocks = MockReader(self._reader, self._source)
+        mocks = MockReader(self._reader, self._sub_flow)
         shared = mocks.read(attributes)
         given = self._input(attributes) or {}
         started_ms = self._instant(attributes) or STARTED_MS
@@ -135,20 +162,24 @@ class _Reader:
             self._report.error("bad-value", node.span, f"{shown(node.text)} is no instant", hint)
             return None
 
-    def _source(self, attributes: Attributes, name: str) -> Source | None:
+    def _sub_flow(self, attributes: Attributes, name: str) -> Source | None:
+        return self._source(attributes, name, self._definitions.of_sub_flow)
+
+    def _source(self, attributes: Attributes, name: str, opened: Callable[[Path], Source]) -> Source | None:
         """The definition whose file the attribute names; None if it is reported."""
         node = attributes.get(name, ScalarNode)
         if node is None:
             return None
-        file = self._file.parent / node.text
+        hint = "the name is relative to the folder of this file"
         try:
-            return self._open_source(file)
+            return opened(self._file.parent / node.text)
+        except NotAvailable as error:
+            reason, hint = str(error), error.hint
         except OSError as error:
             reason = f"{shown(node.text)}: {error.strerror}"
         except UnicodeDecodeError:
             reason = f"{shown(node.text)} is not UTF-8 text"
         except DefinitionRejected as error:
             reason = f"{shown(node.text)} has errors: {error.message}"
-        hint = "the name is relative to the folder of this file"
         self._report.error("unusable-flow", node.span, reason, hint)
         return None

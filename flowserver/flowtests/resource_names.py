@@ -34,6 +34,17 @@ def meant_by_key(key: str, target: Target) -> bool:
     return any(_is_end(key, name) for name in names_of(target))
 
 
+def keys_of(target: Target) -> Iterator[str]:
+    """Every key that means the resource."""
+    if not isinstance(target, ActionTarget):
+        yield target.arn
+    for name in names_of(target):
+        yield name
+        for at, character in enumerate(name):
+            if character in "/:":
+                yield from (name[at:], name[at + 1 :])
+
+
 def _is_end(key: str, name: str) -> bool:
     if not key or not name.endswith(key):
         return False

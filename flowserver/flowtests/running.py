@@ -13,6 +13,7 @@ from typing import Final
 
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
+from flowserver.flowtests.budget import UNIT_BYTES, Budget
 from flowserver.flowtests.calls import MockedCalls, Ordered
 from flowserver.flowtests.cases import Case, Source, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
@@ -33,6 +34,7 @@ from flowserver.machine.messages import (
 )
 from flowserver.machine.state import Execution, WaitKind
 from flowserver.machine.step_paths import path_of
+from flowserver.machine.step_summary import StepSummary
 from flowserver.machine.step_summary_fold import StepSummaries
 from flowserver.machine.turn import Turn
 
@@ -89,17 +91,19 @@ class VirtualRun:
         limits: Limits,
         missing_source: MissingSource,
         observe: Observer | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._file = file
         self._case = case
         self._limits = limits
         self._missing_source = missing_source
         self._observe = observe
+        self._budget = budget or Budget()
         self._now_ms = case.started_ms
         self._numbers = count()
         self._due: list[tuple[int, int, int, Running, Message]] = []
         self._by_id: dict[str, Running] = {}
-        self._calls = MockedCalls(file, case)
+        self._calls = MockedCalls(file, case, self._budget)
         self._root = self._open(file.source, file.flow_name, case.execution_name, case.input, None)
         self.record = Record(self._root.execution)
 
@@ -108,8 +112,16 @@ class VirtualRun:
         """Its mocks, with what of them was used."""
         return self._calls
 
+    @property
+    def steps(self) -> list[StepSummary]:
+        """What became of each step of the case's own flow, in the order in which they were entered first."""
+        return self._root.paths.steps()
+
     def run(self) -> Record:
-        """Run to the end of the execution and of its sub-flows; raises CaseStopped if the mocks do not let it."""
+        """Run to the end of the execution and of its sub-flows.
+
+        Raises CaseStopped if the mocks do not let it, or its limits; and BudgetSpent.
+        """
         self._later(self._root, self._now_ms, Start())
         while self._due:
             due_ms, _, _, running, message = heapq.heappop(self._due)
@@ -148,14 +160,17 @@ class VirtualRun:
 
     def _note(self, running: Running, turn: Turn) -> None:
         record, limits = self.record, self._limits
+        size = 0
         for event in turn.events:
             path = running.paths.add(event).path
+            size += len(event.detail) + len(path)
             if running is self._root and event.type is EventType.STEP_ENTERED:
                 record.entered.append(path)
             if self._observe is not None:
                 self._observe(running, event, path)
         record.turns += 1
         record.events += len(turn.events)
+        self._budget.spend(len(turn.events) + size // UNIT_BYTES + 1)
         if record.events > limits.flow_test_events_max or record.turns > limits.flow_test_turns_max:
             raise CaseStopped(self._without_end(record.events > limits.flow_test_events_max))
 

@@ -13,6 +13,7 @@ from flowserver.operations.audit import AuditLog
 from flowserver.operations.audited import AuditLevel
 from flowserver.operations.current_steps import CurrentStepOperations
 from flowserver.operations.executions import ExecutionOperations
+from flowserver.operations.flow_tests import FlowTestOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.held_requests import HeldRequests
@@ -48,6 +49,7 @@ class Operations:
     """The operations that a facade may call."""
 
     flows: FlowOperations
+    flow_tests: FlowTestOperations
     versions: VersionOperations
     aliases: AliasOperations
     executions: ExecutionOperations
@@ -94,6 +96,7 @@ class Operations:
         held = HeldRequests(engine.limits.held_requests_per_key_max)
         return Operations(
             FlowOperations(engine, audit, lenient=lenient),
+            FlowTestOperations(engine, lenient=lenient),
             VersionOperations(engine, audit),
             AliasOperations(engine, audit),
             ExecutionOperations(engine, audit, held),
@@ -123,5 +126,6 @@ class Operations:
 
     def close(self) -> None:
         """End their threads; no operation may follow."""
+        self.flow_tests.close()
         self.monitoring.close()
         self.encoding.close()

@@ -3,7 +3,7 @@
 from typing import Final
 
 PERMISSIONS: Final = {
-    "flows.read": "read flows, versions, aliases and schedules; check and draw definitions",
+    "flows.read": "read flows, versions, aliases and schedules; check, draw and test definitions",
     "executions.read": "read an execution whose name the caller knows: its state, steps and history",
     "executions.list": "list executions",
     "executions.start": "start executions",

@@ -124,6 +124,12 @@ def test_a_definition_is_drawn(client):
     assert [(edge["from"], edge["to"]) for edge in drawn.edges] == [(0, None)]
 
 
+def test_a_definition_is_tested(client):
+    tested = client.test_definition(GREET, "flow: greet.yaml\ntests: [{name: greets, expect: {never: [greet]}}]")
+    assert (tested.passed, tested.mistakes, tested.coverage["percent"]) == (False, [], 100)
+    assert [test["failures"][0]["message"] for test in tested.tests] == ["step greet was entered"]
+
+
 def test_steps_and_iterations_as_they_are_and_were(client):
     loop = "iterationMapping: {collection: $.list, item: it}, steps: [{type: pass, name: label}]"
     client.put_flow("loop", f"version: v1\ntype: flow\nsteps: [{{type: foreach, name: pack, {loop}}}]")

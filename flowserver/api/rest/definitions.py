@@ -3,17 +3,18 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.large_bodies import page_in_pieces
 from flowserver.api.rest.answers import PageOfPieces, answer
-from flowserver.api.rest.bodies import read_definition
-from flowserver.api.rest.described_bodies import definition_request
+from flowserver.api.rest.bodies import json_body, read_definition
+from flowserver.api.rest.described_bodies import definition_request, json_request
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition, ValidationQuery
 from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDefinition
 from flowserver.api.rest.models.definition_language import LANGUAGE, DefinitionLanguage
+from flowserver.api.rest.models.definition_tests import DefinitionTestReport, TestDefinition
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import MissingParameter, UnsupportedMediaType
@@ -63,3 +64,23 @@ async def draw_definition(request: Request, operations: Ops) -> Response:
     wanted = await read_definition(request, DrawDefinition, {})
     picture = await operations.flows.picture(wanted.definition)
     return PageOfPieces(await operations.encoding.run(partial(page_in_pieces, DefinitionGraph.parts_of(picture))))
+
+
+@router.post(
+    "/test",
+    summary="Run tests of a definition",
+    response_model=DefinitionTestReport,
+    responses=problems(MissingParameter, UnsupportedMediaType),
+    openapi_extra=json_request(TestDefinition),
+)
+async def test_definition(
+    operations: Ops, wanted: Annotated[TestDefinition, Depends(json_body(TestDefinition))]
+) -> Response:
+    """Run a definition with mocked calls in virtual time, as `flowserver test` does, and say what differs.
+
+    Nothing is stored and nothing is called. `tests` is a flow test file. The file that its `flow` names is not read:
+    the tests are of this definition. `real` is a mistake here. The reply is 200 if the tests fail, and if the test file
+    has mistakes; then none has run. A definition with errors is refused with its `diagnostics`.
+    """
+    tested = await operations.flow_tests.run(wanted.definition, wanted.tests)
+    return PageOfPieces(await operations.encoding.run(lambda: page_in_pieces(DefinitionTestReport.parts_of(tested))))

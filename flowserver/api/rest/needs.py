@@ -75,6 +75,7 @@ NEEDS: Final = {
     "validate_definition": Need("flows.read"),
     "describe_language": Need(None),
     "draw_definition": Need("flows.read"),
+    "test_definition": Need("flows.read"),
     "get_overview": Need("server.read", Flows.ALL),
     "get_permissions": Need(None),
     "list_nodes": Need("server.read"),

@@ -1,4 +1,4 @@
-"""Limits of flow tests, which run without a server."""
+"""Limits of flow tests: of those that run without a server, and of those that a server runs."""
 
 from dataclasses import dataclass
 
@@ -26,4 +26,17 @@ class FlowTestLimits:
         unit="turns",
         reason="turns of one test, those of its sub-flows included: answers, reports and timers",
         error="the test fails",
+    )
+    flow_tests_request_events_max: int = limit(
+        50_000,
+        unit="events",
+        reason="events of all tests that one request runs on a server, in a thread in the background; one more is "
+        "counted for each KiB of an event, and some for each test",
+        error="the tests that remain fail; `flowserver test` runs them",
+    )
+    flow_tests_waiting_max: int = limit(
+        16,
+        unit="requests",
+        reason="requests to run tests that wait on one node: it runs one after the other, each in a few seconds",
+        error="429 ResourceThrottled",
     )

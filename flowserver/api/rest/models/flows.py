@@ -34,13 +34,14 @@ Definition = Annotated[
 ]
 
 
-def _as_text(given: object) -> object:
+def as_text(given: object) -> object:
+    """The compact text of a document that is given as an object; anything else as it is."""
     return dump_json(given) if isinstance(given, dict) else given
 
 
 GivenDefinition = Annotated[
     str,
-    BeforeValidator(_as_text, json_schema_input_type=str | JsonObject),
+    BeforeValidator(as_text, json_schema_input_type=str | JsonObject),
     Field(
         description="The flow in the definition language, version v1: the text of a YAML or JSON document, which is "
         "kept byte for byte; or the document itself as a JSON object, which is kept as its compact text."
