@@ -67,7 +67,7 @@ lowest: ## Test with the oldest libraries that pyproject.toml allows
 newest: ## Test with the newest libraries that pyproject.toml allows
 
 # What users have who install without a lock file. These tests use most of what the libraries do.
-AT_BOUNDS ?= tests/api tests/cli tests/client tests/flowtests tests/front tests/invokers tests/store/test_migrations.py
+AT_BOUNDS ?= tests/api tests/cli tests/client tests/editing tests/flowtests tests/front tests/invokers tests/store/test_migrations.py
 lowest: RESOLUTION := lowest-direct
 newest: RESOLUTION := highest
 lowest newest: testing
@@ -76,7 +76,7 @@ lowest newest: testing
 	$(BIN)/uv pip compile --quiet --resolution $(RESOLUTION) --python-version 3.11 $(EXTRAS:%=--extra %) pyproject.toml \
 		--output-file $(VENV)/$@/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(VENV)/$@/bin/python --constraint $(VENV)/$@/constraints.txt --group build \
-		--editable '.[nats,otel,postgres,test]'
+		--editable '.[lsp,nats,otel,postgres,test]'
 	PATH="$(CURDIR)/$(VENV)/$@/bin:$$PATH" \
 		$(CLEAN) $(VENV)/$@/bin/python -m pytest -n $(WORKERS) --dist loadscope $(AT_BOUNDS)
 
@@ -111,7 +111,7 @@ release: $(TESTING) ## Build the wheel, the source archive, and the SBOM (Cyclon
 vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
 	$(NODE) tests/console/vendor/build.mjs flowserver/console/vendor
 
-EXTRAS := nats otel postgres
+EXTRAS := lsp nats otel postgres
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
 

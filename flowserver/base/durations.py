@@ -4,10 +4,13 @@ import re
 from typing import Final
 
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_PART: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)(ms|[smhdw])")
+_PART: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|[smhdw])")
 
 BEGINS_AS_DURATION: Final = _PART
 """What a duration begins with."""
+
+DURATION: Final = rf"(?:{_PART.pattern})+"
+"""What every duration matches, from its first character to its last."""
 
 
 def duration_seconds(text: str) -> float | None:

@@ -6,15 +6,13 @@ from typing import Final
 
 from flowserver.base.durations import duration_seconds
 from flowserver.flowtests.cases import Bound, Expectation, ExpectedCalls
-from flowserver.flowtests.fields import CALLS, EXPECT
-from flowserver.flowtests.mock_reading import TIMES_MAX
+from flowserver.flowtests.fields import CALLS, EXPECT, OPERATORS, STATUSES, TIMES_MAX
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 from flowserver.machine.state import Status
 
-_STATUSES: Final = tuple(str(each) for each in Status if each not in (Status.RUNNING, Status.STOPPED))
-_BOUND: Final = re.compile(r"(<=|>=|<|>|=)?\s*(\S+)")
+_BOUND: Final = re.compile(rf"{OPERATORS}\s*(\S+)")
 _BOUND_HINT: Final = "write a comparison with a duration, such as `< 3d`"
 
 
@@ -24,9 +22,6 @@ def read_expectation(reader: AttributeReader, node: MapNode) -> Expectation:
     if found is None:
         return Expectation(node.span)
     _check_status(reader, found)
-    for one, other in (("output", "outputIncludes"), ("path", "pathIncludes"), ("cause", "causeIncludes")):
-        if {one, other} <= found.written:
-            reader.report.error("exactly-one", found.key_span(other), f"only one of `{one}` and `{other}` can be given")
     status = found.get("status", ScalarNode)
     if "error" in found.written or (status is not None and status.text != Status.SUCCEEDED):
         for name in ("output", "outputIncludes"):
@@ -53,9 +48,9 @@ def read_expectation(reader: AttributeReader, node: MapNode) -> Expectation:
 
 def _check_status(reader: AttributeReader, found: Attributes) -> None:
     node = found.get("status", ScalarNode)
-    if node is not None and node.text not in _STATUSES:
-        hint = reader.work.similar(node.text, _STATUSES)
-        reader.report.error("bad-value", node.span, f"`status` must be one of {', '.join(_STATUSES)}", hint)
+    if node is not None and node.text not in STATUSES:
+        hint = reader.work.similar(node.text, STATUSES)
+        reader.report.error("bad-value", node.span, f"`status` must be one of {', '.join(STATUSES)}", hint)
 
 
 def _texts(reader: AttributeReader, found: Attributes, name: str) -> ListNode | None:
@@ -92,12 +87,9 @@ def _described_calls(reader: AttributeReader, entry: Entry, node: MapNode) -> Ex
     found = reader.read(node, CALLS)
     if found is None:
         return None
-    if {"inputs", "inputsInclude"} <= found.written:
-        message = "only one of `inputs` and `inputsInclude` can be given"
-        reader.report.error("exactly-one", found.key_span("inputsInclude"), message)
     exact = found.get("inputs", ListNode)
     inputs = exact or found.get("inputsInclude", ListNode)
-    count = reader.whole(found, "count", 0, TIMES_MAX)
+    count = reader.whole(found, "count")
     if count is None and inputs is not None:
         count = len(inputs.items)
     return ExpectedCalls(entry.name, entry.key_span, count, inputs, exact is not None)

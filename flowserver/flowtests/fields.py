@@ -3,11 +3,20 @@
 from types import MappingProxyType
 from typing import Final
 
-from flowserver.language.fields import Field, ObjectKind, Shape
+from flowserver.base.durations import DURATION
+from flowserver.language.fields import INSTANT_PATTERN, NOT_EMPTY, Bounds, Field, ObjectKind, Shape
+from flowserver.machine.state import Status
+
+STATUSES: Final = tuple(str(each) for each in Status if each not in (Status.RUNNING, Status.STOPPED))
+"""What an execution can be expected to end with."""
+
+TIMES_MAX: Final = 1_000_000
+OPERATORS: Final = "(<=|>=|<|>|=)?"
+"""What a bound of a duration begins with."""
 
 
-def _kind(title: str, *fields: Field) -> ObjectKind:
-    return ObjectKind(title, MappingProxyType({field.name: field for field in fields}))
+def _kind(title: str, *fields: Field, at_most_one: tuple[tuple[str, str], ...] = ()) -> ObjectKind:
+    return ObjectKind(title, MappingProxyType({field.name: field for field in fields}), at_most_one=at_most_one)
 
 
 _MOCKS: Final = (
@@ -20,7 +29,11 @@ _MOCKS: Final = (
 )
 
 _STARTED_AT: Final = Field(
-    "startedAt", (Shape.TEXT,), "RFC 3339 instant at which executions begin.", default="2026-01-01T00:00:00Z"
+    "startedAt",
+    (Shape.TEXT,),
+    "RFC 3339 instant at which executions begin.",
+    default="2026-01-01T00:00:00Z",
+    pattern=INSTANT_PATTERN,
 )
 
 FILE: Final = _kind(
@@ -31,22 +44,24 @@ FILE: Final = _kind(
         (Shape.TEXT,),
         "Name of the flow, as `$context.flow.name` gives it.",
         default="the file's, without its ending",
+        bounds=NOT_EMPTY,
     ),
     Field("input", (Shape.MAP,), "Input of tests without one.", default="an empty object"),
     _STARTED_AT,
     *_MOCKS,
-    Field("tests", (Shape.LIST,), "The tests.", required=True),
+    Field("tests", (Shape.LIST,), "The tests.", required=True, bounds=Bounds(1, "flow_tests_max")),
 )
 
 TEST: Final = _kind(
     "a test",
-    Field("name", (Shape.TEXT,), "What it shows; unique in the file.", required=True),
+    Field("name", (Shape.TEXT,), "What it shows; unique in the file.", required=True, bounds=Bounds(1, 200)),
     Field("input", (Shape.MAP,), "Input of the execution.", default="the file's"),
     Field(
         "executionName",
         (Shape.TEXT,),
         "Name of the execution, as `$context.execution.name` gives it.",
         default="`test`",
+        bounds=Bounds(1, 128),
     ),
     _STARTED_AT,
     *_MOCKS,
@@ -54,8 +69,14 @@ TEST: Final = _kind(
 )
 
 _TIMING: Final = (
-    Field("after", (Shape.TEXT,), "Time until the answer comes: `250ms`, `3s`, `1h30m`, `2d`.", default="at once"),
-    Field("times", (Shape.WHOLE,), "How many calls get this answer.", default="1"),
+    Field(
+        "after",
+        (Shape.TEXT,),
+        "Time until the answer comes: `250ms`, `3s`, `1h30m`, `2d`.",
+        default="at once",
+        pattern=f"^{DURATION}$",
+    ),
+    Field("times", (Shape.WHOLE,), "How many calls get this answer.", default="1", bounds=Bounds(1, TIMES_MAX)),
     Field("always", (Shape.BOOLEAN,), "All further calls get this answer.", default="false"),
     Field("never", (Shape.BOOLEAN,), "No answer comes; time-outs end the wait.", default="false"),
 )
@@ -63,7 +84,7 @@ _TIMING: Final = (
 REPLY: Final = _kind(
     "a reply",
     Field("return", (Shape.ANY,), "What the call returns.", default="an empty object, or what the service answers"),
-    Field("error", (Shape.TEXT,), "The error that the call fails with."),
+    Field("error", (Shape.TEXT,), "The error that the call fails with.", bounds=NOT_EMPTY),
     Field("cause", (Shape.TEXT,), "The error's text.", default="an empty text"),
     *_TIMING,
 )
@@ -76,7 +97,7 @@ REAL: Final = _kind(
 REPORT: Final = _kind(
     "a report",
     Field("succeed", (Shape.MAP,), "The output that the task succeeds with."),
-    Field("fail", (Shape.TEXT,), "The error that the task fails with."),
+    Field("fail", (Shape.TEXT,), "The error that the task fails with.", bounds=NOT_EMPTY),
     Field("cause", (Shape.TEXT,), "The error's text.", default="an empty text"),
     *_TIMING,
 )
@@ -84,7 +105,11 @@ REPORT: Final = _kind(
 EXPECT: Final = _kind(
     "an expectation",
     Field(
-        "status", (Shape.TEXT,), "`Succeeded`, `Failed` or `TimedOut`.", default="`Succeeded`, unless `error` is given"
+        "status",
+        (Shape.TEXT,),
+        "`Succeeded`, `Failed` or `TimedOut`.",
+        default="`Succeeded`, unless `error` is given",
+        words=STATUSES,
     ),
     Field("output", (Shape.MAP,), "The output, with no other members."),
     Field("outputIncludes", (Shape.MAP,), "Members that the output has, at any depth; it may have others."),
@@ -95,15 +120,49 @@ EXPECT: Final = _kind(
     Field("pathIncludes", (Shape.LIST,), "Paths of steps that are entered in this order, with others between them."),
     Field("never", (Shape.LIST,), "Steps that are not entered."),
     Field("calls", (Shape.MAP,), "By step or resource the number of calls, the list of their inputs, or both."),
-    Field("took", (Shape.TEXT, Shape.LIST), "Bounds of the virtual time: `< 3d`, or `[> 1h, < 3d]`."),
+    Field(
+        "took",
+        (Shape.TEXT, Shape.LIST),
+        "Bounds of the virtual time: `< 3d`, or `[> 1h, < 3d]`.",
+        pattern=rf"^\s*{OPERATORS}\s*{DURATION}\s*$",
+    ),
+    at_most_one=(("output", "outputIncludes"), ("path", "pathIncludes"), ("cause", "causeIncludes")),
 )
 
 CALLS: Final = _kind(
     "expected calls",
-    Field("count", (Shape.WHOLE,), "How many calls are made, with those of retries."),
+    Field("count", (Shape.WHOLE,), "How many calls are made, with those of retries.", bounds=Bounds(0, TIMES_MAX)),
     Field("inputs", (Shape.LIST,), "The input of each call, with no other members."),
     Field("inputsInclude", (Shape.LIST,), "Members that the input of each call has; it may have others."),
+    at_most_one=(("inputs", "inputsInclude"),),
 )
+
+OBJECTS: Final = MappingProxyType(
+    {
+        "file": FILE,
+        "test": TEST,
+        "reply": REPLY,
+        "subFlow": REAL,
+        "report": REPORT,
+        "expectation": EXPECT,
+        "calls": CALLS,
+    }
+)
+"""The kinds by the names that programs use."""
+
+HOLDS: Final = MappingProxyType({"tests": "test", "expect": "expectation"})
+"""What kind of object an attribute holds, or each entry of its list."""
+
+TABLES: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("steps", "functions", "flows", "queues", "topics"), REPLY),
+        "callbacks": REPORT,
+    }
+)
+"""The mocks: what each entry holds, alone or in a list."""
+
+MAY_RUN: Final = frozenset({"steps", "flows"})
+"""The mocks of which an entry can be a sub-flow that runs."""
 
 KINDS: Final = (FILE, TEST, REPLY, REAL, REPORT, EXPECT, CALLS)
 """Every kind, in the order of the reference page."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from flowserver.base.durations import duration_seconds
 from flowserver.base.json_values import Json
 from flowserver.flowtests.cases import Mock, Mocks, Reply, Source, Table
-from flowserver.flowtests.fields import REAL, REPLY, REPORT
+from flowserver.flowtests.fields import MAY_RUN, REAL, REPORT, TABLES
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import ObjectKind
@@ -13,7 +13,6 @@ from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.retry_and_catch import INVALID_LOCAL
 
-TIMES_MAX = 1_000_000
 DURATION_HINT = "write a duration, such as 250ms, 3s, 1h30m or 2d"
 
 Opened = Callable[[Attributes, str], Source | None]
@@ -30,18 +29,11 @@ class MockReader:
 
     def read(self, attributes: Attributes) -> Mocks:
         """The mocks among the attributes of a file or a test."""
-        return Mocks(
-            steps=self._table(attributes, "steps", may_run=True),
-            callbacks=self._table(attributes, "callbacks", kind=REPORT),
-            functions=self._table(attributes, "functions"),
-            flows=self._table(attributes, "flows", may_run=True),
-            queues=self._table(attributes, "queues"),
-            topics=self._table(attributes, "topics"),
-        )
+        return Mocks(**{name: self._table(attributes, name, kind) for name, kind in TABLES.items()})
 
-    def _table(self, attributes: Attributes, name: str, kind: ObjectKind = REPLY, *, may_run: bool = False) -> Table:
+    def _table(self, attributes: Attributes, name: str, kind: ObjectKind) -> Table:
         node = attributes.get(name, MapNode)
-        return {each.name: self._mock(each, kind, may_run) for each in (node.entries if node else ())}
+        return {each.name: self._mock(each, kind, name in MAY_RUN) for each in (node.entries if node else ())}
 
     def _mock(self, entry: Entry, kind: ObjectKind, may_run: bool) -> Mock:
         node = entry.value
@@ -73,7 +65,7 @@ class MockReader:
             self._report.error("exactly-one", attributes.key_span("always"), "a reply has either `times` or `always`")
         if is_never and "after" in attributes.written:
             self._report.error("exactly-one", attributes.key_span("never"), "a reply has either `after` or `never`")
-        times = self._reader.whole(attributes, "times", 1, TIMES_MAX)
+        times = self._reader.whole(attributes, "times")
         always = self._flag(attributes, "always")
         return Reply(attributes.span, result, self._after(attributes), None if always else times or 1, is_never)
 

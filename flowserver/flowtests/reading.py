@@ -44,7 +44,6 @@ class Definitions(Protocol):
 
 
 _START = Span(1, 1, 1, 2)
-NAME_CHARACTERS_MAX = 200
 
 
 def read_test_file(
@@ -115,10 +114,10 @@ class _Reader:
     def _case(
         self, test: Attributes, mocks: MockReader, given: JsonObject, started_ms: int, names: dict[str, Span]
     ) -> Case | None:
-        name = self._reader.text(test, "name", characters_max=NAME_CHARACTERS_MAX)
+        name = self._reader.text(test, "name")
         own = mocks.read(test)
         expect = self._expectation(test)
-        execution_name = self._reader.text(test, "executionName", characters_max=128)
+        execution_name = self._reader.text(test, "executionName")
         input_given = self._input(test)
         instant = self._instant(test)
         node = test.any("name")

@@ -38,7 +38,8 @@ class Attributes:
     those that a lenient check leaves out.
     """
 
-    def __init__(self, node: MapNode, kept: dict[str, Entry], left_out: Collection[str]) -> None:
+    def __init__(self, kind: ObjectKind, node: MapNode, kept: dict[str, Entry], left_out: Collection[str]) -> None:
+        self.kind = kind
         self.span = node.span
         self.head = _head(node)
         self.written = frozenset(entry.name for entry in node.entries if entry.name not in left_out)
@@ -88,11 +89,26 @@ class AttributeReader:
         self.work.spend(1 + len(node.entries))
         left_out: set[str] = set()
         kept = {entry.name: entry for entry in node.entries if self._accept(entry, kind, left_out)}
-        attributes = Attributes(node, kept, left_out)
+        attributes = Attributes(kind, node, kept, left_out)
         for field in kind.fields.values():
             if field.required and field.name not in attributes.written:
                 self.report.error("missing-attribute", attributes.head, f"{kind.title} needs `{field.name}`")
+        self._check_groups(attributes)
         return attributes
+
+    def _check_groups(self, attributes: Attributes) -> None:
+        """Report attributes of which too few or too many are written."""
+        kind, written = attributes.kind, attributes.written
+        if kind.exactly_one and len(written.intersection(kind.exactly_one)) != 1:
+            names = " and ".join(f"`{name}`" for name in kind.exactly_one)
+            self.report.error("exactly-one", attributes.head, f"{kind.title} needs exactly one of {names}")
+        if kind.at_least_one and written.isdisjoint(kind.at_least_one):
+            names = ", or at least ".join(f"`{name}`" for name in kind.at_least_one)
+            self.report.error("missing-attribute", attributes.head, f"{kind.title} needs {names}")
+        for one, other in kind.at_most_one:
+            if written >= {one, other}:
+                message = f"only one of `{one}` and `{other}` can be given"
+                self.report.error("exactly-one", attributes.key_span(other), message)
 
     def _accept(self, entry: Entry, kind: ObjectKind, left_out: set[str]) -> bool:
         field = kind.fields.get(entry.name)
@@ -121,38 +137,38 @@ class AttributeReader:
             if entry is not None:
                 yield entry
 
-    def exactly_one(self, attributes: Attributes, one: str, other: str, title: str) -> None:
-        """Report if both or neither of two attributes are written."""
-        if len({one, other} & attributes.written) != 1:
-            self.report.error("exactly-one", attributes.head, f"{title} needs exactly one of `{one}` and `{other}`")
-
-    def text(self, attributes: Attributes, name: str, characters_min: int = 1, characters_max: int = 0) -> str | None:
-        """A text within a length (0: any), or None if it is not there or was reported."""
+    def text(self, attributes: Attributes, name: str) -> str | None:
+        """A text within the bounds of its field, or None if it is not there or was reported."""
         node = attributes.get(name, ScalarNode)
         if node is None:
             return None
-        if len(node.text) < characters_min:
+        bounds = attributes.kind.fields[name].bounds
+        most = bounds.most_of(self.limits)
+        if len(node.text) < bounds.least:
             self.report.error("bad-value", node.span, f"`{name}` must not be empty")
             return None
-        if characters_max and len(node.text) > characters_max:
-            self.report.error("bad-value", node.span, f"`{name}` has at most {characters_max} characters")
+        if most is not None and len(node.text) > most:
+            self.report.error("bad-value", node.span, f"`{name}` has at most {most} characters")
             return None
         return node.text
 
-    def number(self, attributes: Attributes, name: str, minimum: int, maximum: int) -> int | float | None:
-        """A number within bounds, both included, or None if it is not there or was reported."""
+    def number(self, attributes: Attributes, name: str) -> int | float | None:
+        """A number within the bounds of its field, or None if it is not there or was reported."""
         node = attributes.get(name, ScalarNode)
         value = node.value if node else None
         if node is None or not isinstance(value, (int, float)):
             return None
-        if not minimum <= value <= maximum:
-            self.report.error("bad-value", node.span, f"`{name}` must be from {minimum} to {maximum}")
+        bounds = attributes.kind.fields[name].bounds
+        most = bounds.most_of(self.limits)
+        assert most is not None
+        if not bounds.least <= value <= most:
+            self.report.error("bad-value", node.span, f"`{name}` must be from {bounds.least} to {most}")
             return None
         return value
 
-    def whole(self, attributes: Attributes, name: str, minimum: int, maximum: int) -> int | None:
-        """A whole number within bounds, both included, or None if it is not there or was reported."""
-        value = self.number(attributes, name, minimum, maximum)
+    def whole(self, attributes: Attributes, name: str) -> int | None:
+        """A whole number within the bounds of its field, or None if it is not there or was reported."""
+        value = self.number(attributes, name)
         return None if value is None else int(value)
 
     def compiled(self, node: ScalarNode, compile_text: Callable[[str], _T], id: str) -> _T | None:

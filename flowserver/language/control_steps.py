@@ -13,8 +13,6 @@ from flowserver.language.step_context import StepBasics, StepContext
 def read_choice(context: StepContext, attributes: Attributes, basics: StepBasics) -> ChoiceStep:
     """A choice step: options in order, then the default."""
     report = context.reader.report
-    if not {"choices", "default"} & attributes.written:
-        report.error("missing-attribute", attributes.head, "a choice step needs `choices`, or at least `default`")
     options = [_option(context, entry) for entry in context.reader.entries(attributes, "choices", OPTION)]
     if attributes.written & {"choices", "default"} == {"choices"} and not any(
         option.is_always_taken for option in options

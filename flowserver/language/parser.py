@@ -13,7 +13,7 @@ from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected, Diagnostic, Report, shown
 from flowserver.language.discarded_outputs import check_discarded_outputs
-from flowserver.language.fields import FLOW
+from flowserver.language.fields import FLOW, VERSIONS
 from flowserver.language.graph import Flow, Span
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
@@ -22,9 +22,6 @@ from flowserver.language.reachability import check_reachability
 from flowserver.language.source import read_source
 from flowserver.language.steps import StepsReader
 from flowserver.language.task_token_warnings import check_task_tokens
-
-VERSIONS = ("v1", "v1beta1")
-"""The versions of the language; they are synonyms."""
 
 STORED_LIMITS: Final = replace(Limits(), definition_characters_max=sys.maxsize)
 """Limits for definitions that were accepted before; a bound that came later does not stop them."""
@@ -92,7 +89,7 @@ def _flow(root: Node, reader: AttributeReader) -> Flow | None:
         lists=steps.lists,
         input_mappings=read_mappings(reader, attributes, "inputMappings"),
         output_mappings=read_mappings(reader, attributes, "outputMappings"),
-        timeout_seconds=reader.whole(attributes, "timeoutSeconds", 1, reader.limits.execution_seconds_max),
+        timeout_seconds=reader.whole(attributes, "timeoutSeconds"),
         name=name.text if name else None,
     )
     check_names(steps.outlines, reader.report)

@@ -21,6 +21,17 @@ _OWNER = re.compile(r"[A-Za-z0-9_-]*")
 _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)")
 _REF = re.compile(rf"({_NAME})/({_NAME})")
 
+ACTION_PATTERN: Final = f"^{_ACTION.pattern}$"
+"""What every action matches, as JSON Schema writes it."""
+
+RESOURCE_PATTERN: Final = (
+    rf"^acs:fc:{_OWNER.pattern}:{_OWNER.pattern}:({_FUNCTION.pattern}|{_FUNCTION_ALONE.pattern})$"
+    rf"|^acs:fnf:{_OWNER.pattern}:{_OWNER.pattern}:{_FLOW.pattern}$"
+    rf"|^acs:mns:{_OWNER.pattern}:{_OWNER.pattern}:{_MESSAGES.pattern}$"
+    rf"|^{_REF.pattern}$"
+)
+"""What every resourceArn matches, as JSON Schema writes it. It sees no tags, so the last form is that of `!Ref`."""
+
 START_EXECUTION: Final = "fnf:StartExecution"
 
 FUNCTION_FORM: Final = "acs:fc:::services/{service}/functions/{function}"

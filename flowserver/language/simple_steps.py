@@ -23,23 +23,22 @@ def read_succeed(_: StepContext, __: Attributes, basics: StepBasics) -> SucceedS
 def read_fail(context: StepContext, attributes: Attributes, basics: StepBasics) -> FailStep:
     """A fail step with its defaults filled in."""
     reader = context.reader
-    error = reader.text(attributes, "error", characters_max=reader.limits.error_characters_max)
-    cause = reader.text(attributes, "cause", 0, reader.limits.cause_characters_max)
+    error = reader.text(attributes, "error")
+    cause = reader.text(attributes, "cause")
     step = FailStep(**basics, cause=cause or "")
     return replace(step, error=error) if error else step
 
 
 def read_wait(context: StepContext, attributes: Attributes, basics: StepBasics) -> WaitStep:
-    """A wait step; that exactly one of its two attributes is written is checked here."""
+    """A wait step."""
     reader = context.reader
-    reader.exactly_one(attributes, "duration", "timestamp", "a wait step")
     return WaitStep(**basics, duration=_duration(reader, attributes), timestamp=_timestamp(reader, attributes))
 
 
 def _duration(reader: AttributeReader, attributes: Attributes) -> int | Path | None:
     node = attributes.get("duration", ScalarNode)
     if node is None or not isinstance(node.value, str):
-        return reader.whole(attributes, "duration", 0, reader.limits.wait_seconds_max)
+        return reader.whole(attributes, "duration")
     if node.text.startswith("$"):
         return reader.compiled(node, compile_path, "bad-path")
     hint = "write it without quotes" if node.text.isdecimal() else None

@@ -46,7 +46,7 @@ TAG_CHARACTERS_MAX: Final = 16
 class Parameter:
     """One parameter; `rule` is what its value must be, for messages (`must be …`), and "" if anything will do.
 
-    `words` are its allowed texts, if there is a closed list of them.
+    `words` are its allowed texts, if there is a closed list of them; `whole` are the bounds of a whole number.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Parameter:
     accepts: Callable[[Json], bool] = lambda _: True
     is_required: bool = False
     words: tuple[str, ...] = ()
+    whole: tuple[int, int] | None = None
 
 
 Parameters = Mapping[str, Parameter]
@@ -67,7 +68,8 @@ def _whole(name: str, minimum: int, maximum: int) -> Parameter:
     def accepts(value: Json) -> bool:
         return value is None or (value.__class__ is int and minimum <= value <= maximum)
 
-    return Parameter(name, f"must be a whole number from {minimum} to {maximum}", accepts)
+    rule = f"must be a whole number from {minimum} to {maximum}"
+    return Parameter(name, rule, accepts, whole=(minimum, maximum))
 
 
 def _is_invocation_id(value: Json) -> bool:
@@ -115,7 +117,7 @@ _TOPIC: Final = _of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class TargetKind:
     """What targets of one kind have in common; `title` is their name in messages."""
 
     title: str
@@ -124,19 +126,41 @@ class _Kind:
 
 
 _SENDING: Final = (Pattern.REQUEST_RESPONSE, Pattern.WAIT_FOR_CALLBACK)
-_KINDS: Final[dict[type, _Kind]] = {
-    FunctionTarget: _Kind("a function", tuple(Pattern), _FUNCTION),
-    FlowTarget: _Kind("a flow", tuple(Pattern), _FLOW),
-    QueueTarget: _Kind("a queue", _SENDING, _QUEUE),
-    TopicTarget: _Kind("a topic", _SENDING, _TOPIC),
-    ActionTarget: _Kind("an action", (Pattern.REQUEST_RESPONSE,), None),
+_KINDS: Final[dict[type, TargetKind]] = {
+    FunctionTarget: TargetKind("a function", tuple(Pattern), _FUNCTION),
+    FlowTarget: TargetKind("a flow", tuple(Pattern), _FLOW),
+    QueueTarget: TargetKind("a queue", _SENDING, _QUEUE),
+    TopicTarget: TargetKind("a topic", _SENDING, _TOPIC),
+    ActionTarget: TargetKind("an action", (Pattern.REQUEST_RESPONSE,), None),
 }
+_START: Final = TargetKind(_KINDS[ActionTarget].title, _KINDS[ActionTarget].patterns, _START_EXECUTION)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetForm:
+    """How targets of one kind are written: what the attribute matches, as JSON Schema writes it."""
+
+    name: str
+    attribute: str
+    pattern: str
+    kind: TargetKind
+
+
+TARGET_FORMS: Final = (
+    TargetForm("function", "resourceArn", "^acs:fc:|^[^:]+$", _KINDS[FunctionTarget]),
+    TargetForm("flow", "resourceArn", "^acs:fnf:", _KINDS[FlowTarget]),
+    TargetForm("queue", "resourceArn", "^acs:mns:[^/]*/queues/", _KINDS[QueueTarget]),
+    TargetForm("topic", "resourceArn", "^acs:mns:[^/]*/topics/", _KINDS[TopicTarget]),
+    TargetForm("startExecution", "action", f"^{START_EXECUTION}$", _START),
+    TargetForm("action", "action", f"^(?!{START_EXECUTION}$)", _KINDS[ActionTarget]),
+)
+"""Every form. Each target that is accepted has exactly one of them."""
 
 
 def known_parameters(target: Target) -> Parameters | None:
     """The parameters of a target by name, or None if any can be: other products' actions have their own."""
     if isinstance(target, ActionTarget) and target.action == START_EXECUTION:
-        return _START_EXECUTION
+        return _START.parameters
     return _KINDS[type(target)].parameters
 
 

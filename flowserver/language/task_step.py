@@ -24,12 +24,11 @@ from flowserver.language.targets import offered_patterns, title_of
 def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) -> TaskStep | None:
     """A task step, or None if it has no usable target."""
     reader = context.reader
-    reader.exactly_one(attributes, "resourceArn", "action", "a task step")
     resource = _target(reader, attributes, "resourceArn", parse_resource)
     target = resource or _target(reader, attributes, "action", parse_action)
     pattern = _pattern(reader, attributes, target)
     params = read_parameters(reader, attributes, target)
-    timeout = reader.whole(attributes, "timeoutSeconds", 1, reader.limits.execution_seconds_max)
+    timeout = reader.whole(attributes, "timeoutSeconds")
     policies = attributes.get("retry", ListNode)
     if policies and not policies.items:
         reader.report.error("empty-attribute", attributes.key_span("retry"), "`retry` has no policy", LEAVE_OUT)
@@ -84,12 +83,11 @@ def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | N
 
 
 def _retry_policy(reader: AttributeReader, attributes: Attributes) -> RetryPolicy:
-    longest = reader.limits.retry_interval_seconds_max
     numbers: dict[str, Any] = {
-        "interval_seconds": reader.whole(attributes, "intervalSeconds", 0, longest),
-        "max_interval_seconds": reader.whole(attributes, "maxIntervalSeconds", 0, longest),
-        "max_attempts": reader.whole(attributes, "maxAttempts", 0, reader.limits.retry_attempts_max),
-        "multiplier": reader.number(attributes, "multiplier", 1, longest),
+        "interval_seconds": reader.whole(attributes, "intervalSeconds"),
+        "max_interval_seconds": reader.whole(attributes, "maxIntervalSeconds"),
+        "max_attempts": reader.whole(attributes, "maxAttempts"),
+        "multiplier": reader.number(attributes, "multiplier"),
     }
     given = {name: value for name, value in numbers.items() if value is not None}
     return RetryPolicy(errors=_errors(reader, attributes), **given)

@@ -28,6 +28,7 @@ REQUESTS = [
     ("GET", "/console/main.js", {}),
     ("GET", "/docs", {}),
     ("GET", "/v1/openapi.json", {}),
+    ("GET", "/v1/schemas/flow.json", {}),
     ("GET", "/metrics", {}),
 ]
 FORWARDED = [

@@ -32,6 +32,7 @@ from flowserver.api.rest import (
 )
 from flowserver.api.rest.docs import Docs
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
+from flowserver.api.rest.schemas import Schemas
 from flowserver.base.errors import FlowServerError, InvalidArgument
 
 ROUTERS = (
@@ -58,13 +59,14 @@ ROUTERS = (
 
 
 def rest_application(state: State) -> FastAPI:
-    """REST over a state that holds `operations` and `settings`."""
+    """REST over a state that holds `operations`, `settings` and `limits`."""
     app = FastAPI(title="flowserver", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state = state
     app.router.redirect_slashes = False
     for router in ROUTERS:
         app.include_router(router)
     Docs(ROUTERS).install(app)
+    Schemas(state.limits).install(app)
     app.add_exception_handler(HTTPException, _answer_framework_error)
     return app
 

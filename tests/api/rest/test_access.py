@@ -19,7 +19,9 @@ from flowserver.store.sql.database import Database
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, assert_problem
 
-PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/v1/openapi.json"}
+SCHEMAS = {"/v1/schemas/flow.json", "/v1/schemas/flowtest.json"}
+
+PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/v1/openapi.json", *SCHEMAS}
 """Routes without authentication: they reveal only counts."""
 
 RPC = "/"

@@ -1,7 +1,6 @@
 """The definition language as data, for editors: made from the tables that the server itself reads definitions by."""
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Annotated, Final, Self
 
 from pydantic import Field
@@ -10,40 +9,7 @@ from flowserver.api.rest.models.shared_types import Resource, with_examples
 from flowserver.base.json_values import JsonObject
 from flowserver.invokers.error_names import ErrorName
 from flowserver.language import fields
-from flowserver.language.graph import Pattern
 from flowserver.machine.retry_and_catch import ALL_ERRORS
-
-STEP: Final = "step"
-"""What a list of steps holds: an object of one of the step kinds, by its `type`."""
-
-_OTHERS: Final[Mapping[str, fields.ObjectKind]] = MappingProxyType(
-    {
-        "flow": fields.FLOW,
-        "mapping": fields.MAPPING,
-        "retryPolicy": fields.RETRY,
-        "catchRule": fields.CATCH,
-        "option": fields.OPTION,
-        "defaultOption": fields.DEFAULT,
-        "branch": fields.BRANCH,
-        "iterationMapping": fields.ITERATION,
-    }
-)
-
-HOLDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "steps": STEP,
-        "inputMappings": "mapping",
-        "outputMappings": "mapping",
-        "errorMappings": "mapping",
-        "retry": "retryPolicy",
-        "catch": "catchRule",
-        "choices": "option",
-        "default": "defaultOption",
-        "branches": "branch",
-        "iterationMapping": "iterationMapping",
-    }
-)
-"""What kind of object an attribute holds, or each entry of its list."""
 
 CONTEXT_PATHS: Final = (
     "$context.flow.name",
@@ -55,13 +21,6 @@ CONTEXT_PATHS: Final = (
 )
 
 _ERRORS: Final = [ALL_ERRORS, *(str(name) for name in ErrorName if "{" not in name)]
-_VALUES: Final[Mapping[tuple[str, str], list[str]]] = MappingProxyType(
-    {
-        ("flow", "version"): ["v1", "v1beta1"],
-        ("flow", "type"): ["flow"],
-        ("task", "pattern"): [str(each) for each in Pattern],
-    }
-)
 
 _ATTRIBUTE: Final[JsonObject] = {
     "name": "retry",
@@ -112,7 +71,7 @@ class LanguageKind(Resource):
                 description=field.doc,
                 required=field.required,
                 default=field.default,
-                holds=HOLDS.get(field.name),
+                holds=fields.HOLDS.get(field.name),
                 values=_values(name, field, is_step),
             )
             for field in kind.fields.values()
@@ -127,7 +86,7 @@ def _values(kind: str, field: fields.Field, is_step: bool) -> list[str]:
         return _ERRORS
     if fields.Shape.BOOLEAN in field.shapes and len(field.shapes) == 1:
         return ["true", "false"]
-    return _VALUES.get((kind, field.name), [])
+    return [*field.words]
 
 
 class DefinitionLanguage(Resource):
@@ -141,7 +100,7 @@ class DefinitionLanguage(Resource):
 
 def _kinds() -> Iterator[LanguageKind]:
     yield from (LanguageKind.of(name, kind, is_step=True) for name, kind in fields.STEPS.items())
-    yield from (LanguageKind.of(name, kind) for name, kind in _OTHERS.items())
+    yield from (LanguageKind.of(name, kind) for name, kind in fields.OBJECTS.items())
 
 
 LANGUAGE: Final = DefinitionLanguage(kinds=list(_kinds()), context_paths=[*CONTEXT_PATHS])
