@@ -205,7 +205,7 @@ def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], 
         step = steps.steps[index]
         before = steps.steps[index - 1] if index else None
         falls_in = before is not None and index - 1 in normal and not before.end and _goes_to(steps, index - 1, index)
-        if isinstance(step, TaskStep) and falls_in and _is_undo(step):
+        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step):
             assert before is not None
             path: tuple[PathStep, ...] = (
                 subject.path_step(before, "is done"),
@@ -216,7 +216,8 @@ def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], 
             subject.report("undo-on-success", span, message, "put a `succeed` step before it, or `end: true`", path)
 
 
-def _is_undo(step: Step) -> bool:
+def undoes_by_name(step: Step) -> bool:
+    """Whether a step undoes work, by what it or its function is called."""
     function = step.target.function if isinstance(step, TaskStep) and isinstance(step.target, FunctionTarget) else ""
     return _UNDO.match(step.name) is not None or _UNDO.match(function) is not None
 

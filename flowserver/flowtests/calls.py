@@ -1,16 +1,25 @@
 """The calls of a run and their answers: what a mock's reply means for each kind of target and pattern."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.flowtests.budget import Budget
-from flowserver.flowtests.cases import Case, Reply, Source, TestFile
+from flowserver.flowtests.cases import Case, Crash, Reply, Source, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.mocks import CaseMocks, Supply, kind_of
 from flowserver.flowtests.resource_names import title_of
 from flowserver.language.diagnostics import shown
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, Span, TopicTarget
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    Pattern,
+    QueueTarget,
+    Span,
+    TaskStep,
+    TopicTarget,
+)
 from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
@@ -27,9 +36,10 @@ _MD5: Final = "0" * 32
 class Ordered:
     """A call that a step has ordered; `flow_name` is that of the sub-flow it starts, `input` what the callee gets."""
 
-    def __init__(self, source: Source, command: InvokeTask, path: str, now_ms: int) -> None:
+    def __init__(self, source: Source, step: TaskStep, command: InvokeTask, path: str, now_ms: int) -> None:
         self.source = source
         self.now_ms = now_ms
+        self.step = step
         self.command = command
         self.path = path
         self.flow_name = _started_flow(command)
@@ -38,12 +48,7 @@ class Ordered:
     @property
     def span(self) -> Span:
         """The step in the definition."""
-        return next(
-            step.span
-            for steps in self.source.flow.lists
-            for step in steps.steps
-            if step.name == self.command.step_name and getattr(step, "target", None) is self.command.target
-        )
+        return self.step.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +71,26 @@ class Answer:
     report: Result | None = None
     report_after_ms: int = 0
     child: Child | None = None
+    again_after_ms: int | None = None
+    """When the same report comes a second time."""
+    crash: Crash | None = None
+
+
+class Calls(Protocol):
+    """Answers the calls of one run."""
+
+    def answer(self, ordered: Ordered) -> Answer:
+        """The answer; raises CaseStopped if there is none."""
 
 
 class MockedCalls:
     """Answers the calls of one run."""
 
-    def __init__(self, file: TestFile, case: Case, budget: Budget) -> None:
+    def __init__(self, file: TestFile, case: Case, budget: Budget, mocks: CaseMocks | None = None) -> None:
         self._file = file
         self._case = case
         self._budget = budget
-        self.mocks = CaseMocks(file, case)
+        self.mocks = CaseMocks(file, case) if mocks is None else mocks
 
     def answer(self, ordered: Ordered) -> Answer:
         """The answer; raises CaseStopped if no mock has one, and BudgetSpent."""

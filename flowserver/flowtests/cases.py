@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,15 @@ class Source:
     def place(self, span: Span) -> Place:
         """A place in it."""
         return Place(str(self.file), self.text, span)
+
+
+class Crash(StrEnum):
+    """When the node that makes a call crashes; a node makes the call again then, unless it submits work twice."""
+
+    BEFORE = "before"
+    """After the commit that orders the call, before the call is made."""
+    AFTER = "after"
+    """When the call has been answered, before its result is committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,19 @@ class TestFile:
     flow_name: str
     mocks: Mocks
     cases: tuple[Case, ...]
+    input: JsonObject | None = None
+    """Of cases without one; None if the file has none."""
+    started_ms: int = STARTED_MS
+
+    @property
+    def inputs(self) -> tuple[JsonObject, ...]:
+        """Every input that the file has, each once; those of its cases are examples for a simulation."""
+        given = () if self.input is None else (self.input,)
+        found: list[JsonObject] = []
+        for each in (*given, *(case.input for case in self.cases if case.input)):
+            if each not in found:
+                found.append(each)
+        return tuple(found)
 
     def place(self, span: Span) -> Place:
         """A place in the file."""

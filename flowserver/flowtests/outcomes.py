@@ -8,6 +8,7 @@ from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.flowtests.budget import Budget, BudgetSpent
+from flowserver.flowtests.calls import MockedCalls
 from flowserver.flowtests.cases import Case, TestFile
 from flowserver.flowtests.checking import Checks
 from flowserver.flowtests.findings import CaseStopped, Finding
@@ -67,19 +68,20 @@ def run_case(
     """Run a case and check it; it fails if it has used up the budget."""
     began = clock()
     budget = budget or Budget()
-    run = VirtualRun(file, case, rules.limits, rules.missing_source, observe, budget)
+    calls = MockedCalls(file, case, budget)
+    run = VirtualRun(file, case, rules.limits, rules.missing_source, observe, budget, calls)
     failures: tuple[Finding, ...]
     warnings: tuple[Finding, ...] = ()
     try:
         budget.spend(CASE_UNITS)
         record = run.run()
         failures = tuple(islice(Checks(file, case, record, budget).findings(), FAILURES_MAX))
-        warnings = tuple(islice(run.mocks.mocks.unused(), FAILURES_MAX))
+        warnings = tuple(islice(calls.mocks.unused(), FAILURES_MAX))
     except CaseStopped as stopped:
         failures = (stopped.finding,)
     except BudgetSpent:
         failures = (_too_much(file, case, budget),)
-    used = frozenset(map(id, run.mocks.mocks.used()))
+    used = frozenset(map(id, calls.mocks.used()))
     return Outcome(file, case, run.record, run.steps, failures, warnings, clock() - began, used)
 
 

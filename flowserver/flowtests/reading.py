@@ -92,7 +92,7 @@ class _Reader:
     def _read_cases(self, attributes: Attributes, source: Source) -> TestFile | None:
         mocks = MockReader(self._reader, self._sub_flow)
         shared = mocks.read(attributes)
-        given = self._input(attributes) or {}
+        given = self._input(attributes)
         started_ms = self._instant(attributes) or STARTED_MS
         name = self._reader.text(attributes, "name")
         cases: list[Case] = []
@@ -107,12 +107,13 @@ class _Reader:
             case = self._case(each, mocks, given, started_ms, names)
             if case is not None:
                 cases.append(case)
-        file = TestFile(self._file, self._text, source, name or source.file.stem, shared, tuple(cases))
+        flow_name = name or source.file.stem
+        file = TestFile(self._file, self._text, source, flow_name, shared, tuple(cases), given, started_ms)
         KnownNames(file, self._report, self._work).check()
         return file
 
     def _case(
-        self, test: Attributes, mocks: MockReader, given: JsonObject, started_ms: int, names: dict[str, Span]
+        self, test: Attributes, mocks: MockReader, given: JsonObject | None, started_ms: int, names: dict[str, Span]
     ) -> Case | None:
         name = self._reader.text(test, "name")
         own = mocks.read(test)
@@ -131,7 +132,7 @@ class _Reader:
         return Case(
             name=name,
             span=node.span,
-            input=given if input_given is None else input_given,
+            input=(given or {}) if input_given is None else input_given,
             started_ms=started_ms if instant is None else instant,
             execution_name=execution_name or "test",
             mocks=own,

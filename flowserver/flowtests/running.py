@@ -3,6 +3,10 @@ next, so a wait of 30 days costs as much as a pass step.
 
 What happens at one instant happens in the order in which it was ordered, answers before timers. Sub-flows that run
 share the clock. Nothing here reads a clock, a file or a socket.
+
+A crash of the node leaves what is committed: the executions as their last turns left them, the sub-flows, invocations
+and messages that were submitted. Calls that are under way are lost, and made again under the same key. The node is back
+at once.
 """
 
 import heapq
@@ -14,10 +18,11 @@ from typing import Final
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.flowtests.budget import UNIT_BYTES, Budget
-from flowserver.flowtests.calls import MockedCalls, Ordered
-from flowserver.flowtests.cases import Case, Source, TestFile
+from flowserver.flowtests.calls import Answer, Calls, MockedCalls, Ordered
+from flowserver.flowtests.cases import Case, Crash, Source, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
-from flowserver.language.graph import Target
+from flowserver.flowtests.reloading import reloaded
+from flowserver.language.graph import Target, TaskStep
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import Command, InvokeTask, ReportCallback
 from flowserver.machine.events import Event, EventType
@@ -25,8 +30,10 @@ from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import (
     Continue,
     DeadlineReached,
+    Failure,
     Message,
     Result,
+    RetryLostCall,
     Start,
     TaskReplied,
     TaskReported,
@@ -53,6 +60,8 @@ class Call:
     step_name: str
     target: Target
     input: JsonObject
+    key: str
+    """The idempotency key: calls of one entry of a step have it in common."""
 
 
 @dataclass(eq=False)
@@ -92,6 +101,7 @@ class VirtualRun:
         missing_source: MissingSource,
         observe: Observer | None = None,
         budget: Budget | None = None,
+        calls: Calls | None = None,
     ) -> None:
         self._file = file
         self._case = case
@@ -101,16 +111,13 @@ class VirtualRun:
         self._budget = budget or Budget()
         self._now_ms = case.started_ms
         self._numbers = count()
-        self._due: list[tuple[int, int, int, Running, Message]] = []
+        self._due: list[tuple[int, int, int, Running, Message | Crash]] = []
         self._by_id: dict[str, Running] = {}
-        self._calls = MockedCalls(file, case, self._budget)
+        self._submitted: set[str] = set()
+        """The keys of sub-flows and invocations: what a crash leaves is not submitted again."""
+        self._calls = calls or MockedCalls(file, case, self._budget)
         self._root = self._open(file.source, file.flow_name, case.execution_name, case.input, None)
         self.record = Record(self._root.execution)
-
-    @property
-    def mocks(self) -> MockedCalls:
-        """Its mocks, with what of them was used."""
-        return self._calls
 
     @property
     def steps(self) -> list[StepSummary]:
@@ -125,7 +132,10 @@ class VirtualRun:
         self._later(self._root, self._now_ms, Start())
         while self._due:
             due_ms, _, _, running, message = heapq.heappop(self._due)
-            if _is_awaited(running.execution, message, due_ms):
+            if isinstance(message, Crash):
+                self._now_ms = max(self._now_ms, due_ms)
+                self._crash()
+            elif _is_awaited(running.execution, message, due_ms):
                 self._now_ms = max(self._now_ms, due_ms)
                 self._tell(running, message)
         return self.record
@@ -189,25 +199,64 @@ class VirtualRun:
             case InvokeTask(scope_id=scope_id, wait_id=wait_id):
                 scope = running.execution.scopes.get(scope_id)
                 if scope is not None and scope.wait_id == wait_id and scope.wait is WaitKind.TASK:
-                    self._call(running, command, path_of(running.source.flow, running.execution, scope))
+                    flow = running.source.flow
+                    step = flow.lists[scope.list_id].steps[scope.step_index]
+                    assert isinstance(step, TaskStep), "only a task makes a call"
+                    self._call(running, command, step, path_of(flow, running.execution, scope))
             case ReportCallback(token, result):
                 self._report(token, 0, result)
             case _:
                 pass  # what is dropped or stopped here is a message that will find its wait over
 
-    def _call(self, running: Running, command: InvokeTask, path: str) -> None:
-        ordered = Ordered(running.source, command, path, self._now_ms)
-        self.record.calls.append(Call(path, command.step_name, command.target, ordered.input))
+    def _call(self, running: Running, command: InvokeTask, step: TaskStep, path: str) -> None:
+        ordered = Ordered(running.source, step, command, path, self._now_ms)
         answer = self._calls.answer(ordered)
-        if answer.reply is not None:
+        if answer.crash is Crash.BEFORE:
+            self._later(running, self._now_ms, answer.crash)
+            return
+        is_new = self._is_new(command, answer)
+        if is_new:
+            call = Call(path, command.step_name, command.target, ordered.input, command.idempotency_key)
+            self.record.calls.append(call)
+        if answer.crash is Crash.AFTER:
+            self._later(running, self._now_ms + answer.reply_after_ms, answer.crash)
+        elif answer.reply is not None:
             message = TaskReplied(command.scope_id, command.wait_id, answer.reply)
             self._later(running, self._now_ms + answer.reply_after_ms, message)
+        if is_new:
+            self._follow(command, answer)
+
+    def _is_new(self, command: InvokeTask, answer: Answer) -> bool:
+        """Whether the call does not only submit work again that is submitted already."""
+        if answer.child is None and (not command.asynchronous or isinstance(answer.reply, Failure)):
+            return True
+        is_new = command.submission_key not in self._submitted
+        self._submitted.add(command.submission_key)
+        return is_new
+
+    def _follow(self, command: InvokeTask, answer: Answer) -> None:
+        """Order what a call leads to beside its answer: reports, and a sub-flow."""
         if answer.report is not None and command.token is not None:
             self._report(command.token, answer.report_after_ms, answer.report)
+            if answer.again_after_ms is not None:
+                self._report(command.token, answer.again_after_ms, answer.report)
         if answer.child is not None:
             child = answer.child
             opened = self._open(child.source, child.flow_name, child.name, child.input, child.callback_token)
             self._later(opened, self._now_ms, Start())
+
+    def _crash(self) -> None:
+        """Lose the calls that are under way, and go on with what was committed."""
+        self._due = [each for each in self._due if not isinstance(each[4], TaskReplied)]
+        heapq.heapify(self._due)
+        for running in self._by_id.values():
+            if not running.execution.is_running:
+                continue
+            running.execution = reloaded(running.execution)
+            for scope in running.execution.scopes.values():
+                if scope.wait is WaitKind.TASK:
+                    self._later(running, self._now_ms, RetryLostCall(scope.scope_id, scope.wait_id, scope.attempt))
+        self.record.execution = self._root.execution
 
     def _report(self, token: str, after_ms: int, result: Result) -> None:
         execution_id, scope_id, entered_event_id, wait_id = token.split("/")
@@ -215,8 +264,8 @@ class VirtualRun:
         message = TaskReported(int(scope_id), int(entered_event_id), wait, result)
         self._later(self._by_id[execution_id], self._now_ms + after_ms, message)
 
-    def _later(self, running: Running, due_ms: int, message: Message) -> None:
-        order = isinstance(message, (TimerFired, DeadlineReached))
+    def _later(self, running: Running, due_ms: int, message: Message | Crash) -> None:
+        order = -1 if message is Crash.BEFORE else isinstance(message, (TimerFired, DeadlineReached))
         heapq.heappush(self._due, (due_ms, order, next(self._numbers), running, message))
 
 

@@ -1,0 +1,91 @@
+"""Input of executions and results of calls, made up from what a flow reads."""
+
+import re
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import Json, JsonObject
+from flowserver.flowtests.cases import STARTED_MS
+from flowserver.flowtests.simulating.key_kinds import KeyFacts, KeyKinds, Kind
+from flowserver.flowtests.simulating.read_keys import ReadKeys
+from flowserver.language.graph import Flow, TaskStep
+
+LEVELS_MAX: Final = 7
+PLAIN_SIZE: Final = 2
+"""Elements of a list in plain data."""
+_OTHERS_SHARE: Final = 0.5
+NUMBERS: Final = (1, 2, 3, 10)
+SECONDS: Final = (1, 10, 0)
+_LAST_NAME: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How values are chosen: at random, or the plainest if `random` is None."""
+
+    random: Random | None = None
+    sizes: tuple[int, ...] = (PLAIN_SIZE,)
+    """Sizes of lists; nested ones have at most PLAIN_SIZE elements."""
+
+    def size(self, level: int) -> int:
+        """The size of a list that is so deep in the data."""
+        if self.random is None:
+            return PLAIN_SIZE
+        size = self.random.choice(self.sizes)
+        return min(size, PLAIN_SIZE) if level > 1 else size
+
+    def one_of(self, values: tuple[Json, ...]) -> Json:
+        """One of several values."""
+        return values[0] if self.random is None else self.random.choice(values)
+
+
+class MadeUpData:
+    """The data of one flow."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._kinds = KeyKinds(flow)
+        self._read = ReadKeys(flow, self._kinds)
+
+    def input(self, choices: Choices) -> JsonObject:
+        """An input with every key that the flow reads."""
+        return {key: self._value(key, choices, 1) for key in self._read.of_input}
+
+    def result(self, step: TaskStep, choices: Choices) -> JsonObject:
+        """A result with every key that the flow reads of this step's results.
+
+        What other steps put out under a name may be theirs alone: plain results leave it out, others have it or not.
+        """
+        found: JsonObject = {}
+        for key, is_others in self._read.of_result(step).items():
+            if not is_others or (choices.random is not None and choices.random.random() < _OTHERS_SHARE):
+                found[key] = self._value(key, choices, 1)
+        return found
+
+    def _value(self, name: str, choices: Choices, level: int) -> Json:
+        facts = self._kinds.of(name)
+        if level > LEVELS_MAX:
+            return None
+        if facts.element is not None:
+            size = max(choices.size(level), facts.size_min)
+            return [self._value(facts.element, choices, level + 1) for _ in range(size)]
+        if facts.members:
+            return {key: self._value(key, choices, level + 1) for key in facts.members}
+        return choices.one_of(_values(name, facts))
+
+
+def _values(name: str, facts: KeyFacts) -> tuple[Json, ...]:
+    if facts.constants:
+        others = () if all(isinstance(each, (bool, int, float)) for each in facts.constants.values()) else ("other",)
+        return (*facts.constants.values(), *others)
+    if Kind.SECONDS in facts.kinds:
+        return SECONDS
+    if Kind.INSTANT in facts.kinds:
+        return tuple(format_instant(STARTED_MS + 1000 * each) for each in SECONDS)
+    if Kind.NUMBER in facts.kinds:
+        return NUMBERS
+    if Kind.FLAG in facts.kinds:
+        return True, False
+    title = _LAST_NAME.findall(name)
+    return (f"{title[-1]}-1", f"{title[-1]}-2") if title else ("one", "two")

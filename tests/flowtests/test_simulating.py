@@ -1,0 +1,59 @@
+"""Simulations of definitions alone: what they find, and what they do not."""
+
+from pathlib import Path
+
+import pytest
+
+from flowserver.flowtests.simulating import Settings, simulate
+from flowserver.language.diagnostics import Severity
+from tests.analysis.test_correct_flows import FLOWS
+
+BUGS = Path(__file__).parents[1] / "analysis" / "seeded_bugs"
+FOUND = {
+    "branch-always-fails": "succeeds",
+    "collection-not-mapped": "own-mistake",
+    "compensation-for-one-error": "undone",
+    "compensation-lost": "undone",
+    "condition-not-mapped": "succeeds",
+    "foreach-over-null": "own-mistake",
+    "foreach-over-object": "own-mistake",
+    "goto-to-itself": "ends",
+    "parameter-not-mapped": "own-mistake",
+    "token-never-passed": "succeeds",
+    "token-not-in-message": "succeeds",
+    "undo-after-success": "undone-without-need",
+    "wait-for-a-text": "own-mistake",
+    "wait-longer-than-flow": "succeeds",
+}
+"""The seeded bugs that show when a flow runs, each with the property that runs break."""
+
+FAILING = {"C29-fail", "C30-fail-in-branch-propagates"}
+"""Flows that are right and never succeed: the warning is true of them."""
+
+
+@pytest.mark.parametrize("bug", sorted(file.stem for file in BUGS.glob("*.yaml")))
+def test_bugs_that_show_at_run_time_are_found(bug: str) -> None:
+    found = [each.property for each in simulate((BUGS / f"{bug}.yaml").read_text("utf-8")).failures]
+    assert found == ([FOUND[bug]] if bug in FOUND else [])
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_nothing_false_is_found(name: str) -> None:
+    failures = simulate(FLOWS[name], settings=Settings(runs=100)).failures
+    assert [each.message for each in failures if each.severity is Severity.ERROR] == []
+    assert (failures != ()) == (name in FAILING)
+
+
+def test_equal_seeds_make_equal_runs() -> None:
+    text = FLOWS["examples/saga/flow.yaml"]
+    one, same, other = (simulate(text, settings=Settings(runs=60, seed=seed)) for seed in (1, 1, 2))
+    assert (one.statuses, one.faults) == (same.statuses, same.faults)
+    assert one.faults != other.faults
+
+
+def test_the_shortest_run_has_one_fault() -> None:
+    (failure,) = simulate((BUGS / "compensation-lost.yaml").read_text("utf-8")).failures
+    (fault,) = failure.run.script.faults
+    assert (fault.place.path, fault.times) == ("BookCar", 1)
+    assert failure.path == "BookFlight"
+    assert failure.message.startswith("step BookFlight has succeeded and is not undone: CancelFlight does not run")
