@@ -202,10 +202,16 @@ class Turn:
 
     def cancel_call(self, scope: Scope) -> None:
         """Order the scope's call to be dropped, if one is under way, and its submitted work to be stopped."""
+        self.commands += self.cancellation_of(scope)
+
+    def cancellation_of(self, scope: Scope) -> list[Command]:
+        """The commands of `cancel_call`."""
+        commands: list[Command] = []
         if scope.wait is WaitKind.TASK:
-            self.commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
+            commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
         if self._holds_invocation(scope):
-            self.commands.append(StopInvocation(submission_key(self.execution.execution_id, scope)))
+            commands.append(StopInvocation(submission_key(self.execution.execution_id, scope)))
+        return commands
 
     def _holds_invocation(self, scope: Scope) -> bool:
         """Whether the scope waits for an asynchronous invocation. The end of the execution from outside stops all."""

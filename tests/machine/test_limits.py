@@ -258,6 +258,15 @@ def test_calls_are_cancelled_when_the_history_is_full() -> None:
     assert CancelInvocation(second.scope_id, second.wait_id) in turn.commands
 
 
+def test_a_call_is_cancelled_once_if_its_time_out_finds_a_full_history() -> None:
+    steps = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', timeoutSeconds: 1}"
+    world = World(flow(steps), limits=Limits(events_max=6))
+    world.start()
+    (call,) = world.calls
+    assert world.wake().commands == [CancelInvocation(call.scope_id, call.wait_id)]
+    assert world.execution.status is Status.FAILED
+
+
 def test_a_report_to_a_full_history_has_no_event() -> None:
     steps = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}"
     world = World(flow(steps), limits=Limits(events_max=6))

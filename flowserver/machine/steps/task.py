@@ -44,12 +44,13 @@ def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
 
 
 def time_out(turn: Turn, scope: Scope, _message: TimerFired) -> None:
-    """The attempt's time is up."""
+    """The attempt's time is up. If there is no room for that event, the end of the execution cancels the call."""
     step = _step(turn, scope)
-    turn.cancel_call(scope)
+    cancellation = turn.cancellation_of(scope)
     cause = f"the attempt took longer than {step.timeout_seconds} seconds"
     request_id = _sent_request_id(turn, scope, step)
     _fail_attempt(turn, scope, step, EventType.TASK_TIMED_OUT, Failure(TASK_TIMEOUT, cause), request_id)
+    turn.commands += cancellation
 
 
 def retry_lost_call(turn: Turn, scope: Scope, _message: RetryLostCall) -> None:
