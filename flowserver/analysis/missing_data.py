@@ -220,6 +220,10 @@ def _check_path(
     what: str,
 ) -> None:
     presence, shape = look_up(facts.input, path.segments)
+    if presence is Presence.NEVER and isinstance(shape, Array) and what not in ("duration", "timestamp"):
+        message = f"`{what}`: {shown(path.text)} selects nothing in any execution: the list is always empty"
+        subject.report("always-missing", span, message, "`$` is the step's own input: inputMappings build it")
+        return
     if presence is Presence.NEVER:
         message = f"`{what}`: {shown(path.text)} finds nothing in any execution, so the step always fails"
         subject.report("step-always-fails", span, message, "`$` is the step's own input: inputMappings build it")

@@ -132,7 +132,8 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "wait-outlives-flow": _sound(
         "A wait ends after the time of the flow.",
-        "The waits on the shortest way to its end add up to the flow's `timeoutSeconds` or more.",
+        "The waits on the shortest way to its end add up to more than the flow's `timeoutSeconds`. After a redrive "
+        "an execution has the whole time again.",
     ),
 }
 """Every rule by its name. Names are stable: programs match on them."""

@@ -155,7 +155,8 @@ def cut_document(document: Document) -> Document:
 def look_up(shape: Shape, segments: tuple[Segment, ...]) -> tuple[Presence, Shape]:
     """Whether a path finds something, and what; of NEVER the shape is `null`.
 
-    A `[*]` of a list always finds a list: here it counts as NEVER if nothing can ever be in that list.
+    A `[*]` of a list always finds a list. It counts as NEVER if nothing can ever be in that list, and its shape is that
+    of the empty list.
     """
     presence = Presence.ALWAYS
     for position, segment in enumerate(segments):

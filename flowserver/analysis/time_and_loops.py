@@ -80,7 +80,7 @@ def _check_waits(subject: Subject, steps: StepList, begins: float, limit: int, k
         step = steps.steps[index]
         if index == LEAVE:
             continue
-        if isinstance(step, WaitStep) and isinstance(step.duration, int) and at < limit <= at + step.duration:
+        if isinstance(step, WaitStep) and isinstance(step.duration, int) and at <= limit < at + step.duration:
             span = subject.places.of_step(step.span, "duration")
             ends = f"{at + step.duration:g}"
             message = f"this ends after {ends} seconds at the earliest; the flow times out after {limit}"

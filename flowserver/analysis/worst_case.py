@@ -41,7 +41,9 @@ FUNCTION_SECONDS: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something takes at most; `inf` if it has no bound. `lists` counts those that are open at once."""
+    """What something takes at most; `inf` if it has no bound. `lists` counts what `live_scopes_max` counts: lists that
+    are open, or wait for a join, at once.
+    """
 
     seconds: float = 0
     calls: float = 0
@@ -88,7 +90,9 @@ def check_sizes(subject: Subject) -> None:
 
 
 def _constant_bytes(mappings: Mappings | None) -> int:
-    constants = {each.target: each.source.value for each in mappings or () if isinstance(each.source, Constant)}
+    """How many bytes the constants take; of entries with the same target the last one counts."""
+    sources = {each.target: each.source for each in mappings or ()}
+    constants = {target: source.value for target, source in sources.items() if isinstance(source, Constant)}
     return len(dump_json_bytes(constants)) if constants else 0
 
 
@@ -159,7 +163,7 @@ class _Counting:
         body = self.of_list(step.steps).then(Cost(events=2))
         self._check_foreach(step, body)
         rounds = ceil(items / window)
-        lists = min(items, window) * (1 + body.lists)
+        lists = items + min(items, window) * body.lists
         return Cost(rounds * body.seconds, _times(items, body.calls), _times(items, body.events), lists)
 
     def _check_foreach(self, step: ForeachStep, body: Cost) -> None:
@@ -169,9 +173,10 @@ class _Counting:
         if items < limits.foreach_items_max:
             message = f"more than {items} iterations of {name} pass events_max; {limits.foreach_items_max} are allowed"
             self._subject.report("may-pass-limit", span, message, "let items be sub-flows, or split the collection")
-        lists = limits.foreach_concurrency_max * (1 + body.lists)
-        if lists > limits.live_scopes_max:
-            message = f"{lists:g} lists of {name} can be open at once; live_scopes_max is {limits.live_scopes_max}"
+        window = min(limits.foreach_items_max, limits.foreach_concurrency_max)
+        if limits.foreach_items_max + window * body.lists > limits.live_scopes_max:
+            each = max((limits.live_scopes_max - window) // window, 0)
+            message = f"{window} iterations of {name} that hold more than {each} lists each pass live_scopes_max"
             self._subject.report("may-pass-limit", span, message, "let the inner loop be a sub-flow")
 
 

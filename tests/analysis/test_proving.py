@@ -112,6 +112,49 @@ def test_constants_that_pass_a_limit() -> None:
     assert finding.id == "passes-limit"
 
 
+def test_a_constant_that_a_later_entry_replaces_takes_no_room() -> None:
+    mappings = f"[{{target: a, source: {'x' * 40_000}}}, {{target: a, source: $input.a}}]"
+    text = f"{HEADER}steps: [{{type: pass, name: p, outputMappings: {mappings}}}]\n"
+    assert ids_in(text) == [(3, "duplicate-target")]
+    assert [each.id for each in found_in(text, Limits.of("cloud"))] == ["duplicate-target"]
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(30, []), (31, ["wait-outlives-flow"])])
+def test_a_wait_may_end_with_the_time_of_the_flow(seconds: int, found: list[str]) -> None:
+    waits = f"[{{type: wait, name: a, duration: 30}}, {{type: wait, name: b, duration: {seconds}}}]"
+    assert [each.id for each in found_in(f"{HEADER}timeoutSeconds: 60\nsteps: {waits}\n")] == found
+
+
+def test_a_star_that_selects_nothing_gives_an_empty_list() -> None:
+    text = f"""{HEADER}steps:
+  - {{type: pass, name: p, outputMappings: [{{target: a, source: [1, 2]}}]}}
+  - type: foreach
+    name: each
+    iterationMapping: {{collection: '$.a[*].k', item: it}}
+    steps: [{{type: pass, name: q}}]
+  - {{type: wait, name: w, duration: '$.a[*].k'}}
+"""
+    assert ids_in(text) == [(7, "always-missing"), (9, "step-always-fails")]
+
+
+def test_iterations_that_wait_for_the_join_count_as_open() -> None:
+    text = f"""{HEADER}steps:
+  - type: foreach
+    name: shops
+    iterationMapping: {{collection: $.shops, item: shop}}
+    steps:
+      - type: foreach
+        name: orders
+        iterationMapping: {{collection: $.shop.orders, item: order}}
+        steps: [{{type: pass, name: p}}]
+"""
+    (finding,) = found_in(text)
+    assert finding.message == "100 iterations of `shops` that hold more than 199 lists each pass live_scopes_max"
+    worst = prove(text, LIMITS).worst_case
+    assert worst is not None
+    assert worst.lists == 1 + 10_000 + 100 * 10_000
+
+
 def test_a_loop_that_wraps_its_data_has_an_end() -> None:
     text = f"""{HEADER}steps:
   - type: task

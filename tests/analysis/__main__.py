@@ -1,0 +1,45 @@
+"""`python -m tests.analysis soundness [--seed N] [--runs M] [--processes P]`.
+
+Runs random flows and checks that nothing happens which `flowserver prove` calls impossible. Flow K of seed N is the
+flow N + K of `random_flow`. Prints the totals, then each wrong claim with its flow and run; the exit code is 1 if there
+is one.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+
+from tests.analysis.soundness import RUNS_PER_FLOW, Tally, check_flows
+
+FLOWS_PER_TASK = 20
+WRONG_SHOWN = 20
+
+
+def main() -> int:
+    arguments = _arguments()
+    flows = -(-arguments.runs // RUNS_PER_FLOW)
+    first, last = arguments.seed, arguments.seed + flows
+    parts = [range(start, min(start + FLOWS_PER_TASK, last)) for start in range(first, last, FLOWS_PER_TASK)]
+    began = time.monotonic()
+    total = Tally()
+    with multiprocessing.get_context("fork").Pool(arguments.processes) as pool:
+        for tally in pool.imap_unordered(check_flows, parts):
+            total.add(tally)
+    print(f"seed {arguments.seed}, {time.monotonic() - began:,.0f} s: {total}")
+    print(*sorted(total.wrong)[:WRONG_SHOWN], sep="\n")
+    return 1 if total.wrong else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.analysis", description=__doc__)
+    parser.add_argument("check", choices=["soundness"])
+    parser.add_argument("--seed", type=int, default=1, help="number of the first flow (default 1)")
+    parser.add_argument("--runs", type=int, default=10_000, help="how many executions at least (default 10,000)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one per CPU")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
