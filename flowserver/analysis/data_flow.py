@@ -30,6 +30,7 @@ from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_o
 from flowserver.language.graph import (
     ActionTarget,
     ChoiceStep,
+    Flow,
     FlowTarget,
     ForeachStep,
     FunctionTarget,
@@ -213,6 +214,17 @@ class DataFlow:
                 output = built(step.output_mappings, facts.input, end, context_of(step))
             facts.outputs[arrow] = output
         facts.result = EMPTY if result is None else result
+
+
+def data_of(flow: Flow) -> DataFlow | None:
+    """The facts of a flow, for any input of an execution; None if that is too much work."""
+    given = UNKNOWN_OBJECT
+    if flow.input_mappings is not None:
+        given = built(flow.input_mappings, UNKNOWN_OBJECT, EMPTY, FLOW_CONTEXT)
+    try:
+        return DataFlow(flow.root, given)
+    except TooMuchWork:
+        return None
 
 
 def _iteration_input(step: ForeachStep, input: Document) -> Document:

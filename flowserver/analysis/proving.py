@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from flowserver.analysis.callbacks_and_ids import check_callbacks_and_ids
-from flowserver.analysis.data_flow import FLOW_CONTEXT, DataFlow, TooMuchWork, built
+from flowserver.analysis.data_flow import data_of
 from flowserver.analysis.errors_and_retries import check_errors
 from flowserver.analysis.missing_data import check_data
 from flowserver.analysis.places import Places
 from flowserver.analysis.rules import Finding
-from flowserver.analysis.shapes import EMPTY, UNKNOWN_OBJECT
 from flowserver.analysis.subject import Owner, Subject
 from flowserver.analysis.suppressions import suppressions_in, without_suppressed
 from flowserver.analysis.time_and_loops import check_time
@@ -38,7 +37,7 @@ def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
     except DefinitionRejected as error:
         return Proof(tuple(Finding.of(found) for found in error.diagnostics), None)
     flow = parsed.flow
-    subject = Subject(flow, limits, Places(text, limits), _data_of(flow), _owners(flow))
+    subject = Subject(flow, limits, Places(text, limits), data_of(flow), _owners(flow))
     for found in parsed.warnings:
         subject.findings[Finding.of(found)] = None
     _check_entered(subject)
@@ -62,16 +61,6 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
         message = f"there are {left_out} more findings"
         told.append(Finding("more-warnings", Severity.WARNING, message, told[-1].span))
     return told
-
-
-def _data_of(flow: Flow) -> DataFlow | None:
-    given = UNKNOWN_OBJECT
-    if flow.input_mappings is not None:
-        given = built(flow.input_mappings, UNKNOWN_OBJECT, EMPTY, FLOW_CONTEXT)
-    try:
-        return DataFlow(flow.root, given)
-    except TooMuchWork:
-        return None
 
 
 def _owners(flow: Flow) -> dict[int, Owner]:

@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "prove": Entry("flowserver.cli.prove:prove", "Find what can go wrong in flows, without a server."),
     "test": Entry("flowserver.cli.flow_tests:test", "Run flow tests, in virtual time and without a server."),
     "schema": Entry("flowserver.cli.schema:schema", "Print the JSON Schema of flows, or of flow tests, for editors."),
+    "lsp": Entry("flowserver.cli.lsp:lsp", "Serve an editor: findings, completion, navigation."),
     "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),
     "migrate": Entry("flowserver.cli.migrate:migrate", "Bring the database up to date, or create it."),
     "doctor": Entry("flowserver.cli.doctor:doctor", "Check the database, and repair it."),

@@ -1,0 +1,48 @@
+"""The process of the language server: how it begins and ends, and what it survives."""
+
+from flowserver.cli.exit_codes import ExitCode
+from tests.lsp.editor import Editor
+from tests.lsp.test_findings import VALID
+from tests.support.server import PATIENCE_SECONDS
+
+
+def test_it_ends_as_the_protocol_says(tmp_path):
+    with Editor(tmp_path) as editor:
+        editor.initialize()
+        editor.open("a.yaml", VALID)
+        assert editor.end() == ExitCode.DONE
+        assert editor.stderr() == ""
+
+
+def test_it_ends_when_the_editor_says_exit_without_a_word_before(tmp_path):
+    with Editor(tmp_path) as editor:
+        editor.initialize()
+        editor.notify("exit", None)
+        assert editor.process.wait(PATIENCE_SECONDS) == ExitCode.FAILED
+
+
+def test_it_ends_when_the_editor_dies(tmp_path):
+    with Editor(tmp_path) as editor:
+        editor.initialize()
+        editor.open("a.yaml", VALID)
+        assert editor.process.stdin is not None
+        editor.process.stdin.close()
+        assert editor.process.wait(PATIENCE_SECONDS) == ExitCode.FAILED
+
+
+def test_it_survives_messages_that_are_none(tmp_path):
+    with Editor(tmp_path) as editor:
+        editor.initialize()
+        for body in (b"{", b"\xff\xfe", b"[]", b"7", b'{"jsonrpc": "2.0", "method": 7}', b"[" * 100_000):
+            editor.send_bytes(body)
+        assert editor.reply("no/such/method", {})["error"]["code"] == -32601
+        editor.notify("textDocument/didOpen", {"nonsense": 1})
+        assert editor.open("a.yaml", VALID) == []
+        assert editor.end() == ExitCode.DONE
+
+
+def test_a_request_before_the_handshake(tmp_path):
+    with Editor(tmp_path) as editor:
+        assert "error" in editor.reply("textDocument/hover", editor.at("a.yaml", 0, 0))
+        editor.initialize()
+        assert editor.end() == ExitCode.DONE
