@@ -37,7 +37,7 @@ FOLDER: Final = Path(flowserver.__file__).with_name("console")
 PAGE: Final = "index.html"
 
 PAGES: Final = re.compile(
-    r"/(?:(?:executions|flows|compare|waiting|schedules|functions|queues|audit|server)(?:/[^/]*){0,7})?\Z"
+    r"/(?:(?:executions|flows|compare|waiting|schedules|functions|queues|audit|server|sign-in)(?:/[^/]*){0,7})?\Z"
 )
 """Paths of pages. The console itself shows what each is, or that there is no such page."""
 

@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal
 import typer
 
 from flowserver.base.clock import SystemClock, format_instant
-from flowserver.base.encryption import CannotDecrypt
+from flowserver.base.encryption import CannotDecrypt, Encryption
+from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
 from flowserver.cli.command_records import record_command
 from flowserver.cli.database_opening import open_ready_database
@@ -17,9 +18,11 @@ from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl, SecretsKeyFile
+from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import seconds_of
 from flowserver.cli.secret_keys import KEY_NEEDED, read_encryption, require_key
 from flowserver.cli.server_options import formatted
+from flowserver.cli.sign_in_links import AsLink, LinkServer, add_sign_in_link, require_url, show_link
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.store.access_keys import (
@@ -33,6 +36,7 @@ from flowserver.store.access_keys import (
 )
 from flowserver.store.encrypted_values import place_of
 from flowserver.store.schema.tables import access_keys
+from flowserver.store.sql.database import Database
 from flowserver.store.task_token_keys import Step, change_task_token_keys
 
 LABEL_CHARACTERS_MAX = 100
@@ -76,6 +80,8 @@ def create(
     role: Role = "admin",
     flows: FlowPrefix = "",
     expires: Expires = "",
+    sign_in_link: AsLink = False,
+    server: LinkServer = "",
     database_url: DatabaseUrl = None,
     secrets_key_file: SecretsKeyFile = None,
 ) -> None:
@@ -87,29 +93,37 @@ def create(
     A key does not change. To replace one, create another and disable the first. With the server's secrets key the
     secret is stored encrypted.
 
+    With --sign-in-link it shows no secret but a link for the console, which works once, within 15 minutes. The key is
+    made when the link is used.
+
     \b
     Examples:
       flowserver keys create --label laptop
       flowserver keys create --label shop --role starter --flows order- --expires 90d
+      flowserver keys create --label ann --role viewer --sign-in-link
       flowserver keys create -o json
     """
     if len(label) > LABEL_CHARACTERS_MAX or not label.isprintable():
         raise typer.BadParameter(f"not at most {LABEL_CHARACTERS_MAX} printable characters", param_hint="--label")
     if flows and not is_name(flows):
         raise typer.BadParameter("no name of a flow begins so", param_hint="--flows")
+    if sign_in_link:
+        require_url(server)
     now_ms = SystemClock().now_ms()
-    encryption = read_encryption(secrets_key_file)
-    new = make_access_key(label, now_ms, role=role, flows=flows, expires_at=_end_of(expires, now_ms))
-    with open_ready_database(database_url, or_new=True) as database, database.write() as connection:
-        is_first = read_admission(connection) is Admission.OPEN
-        require_key(connection, encryption)
-        place = place_of(access_keys, new.key.access_key_id)
-        insert_access_key(connection, replace(new.key, secret=encryption.protect(new.key.secret, place)))
-        record_command(connection, "keys.create", f"keys/{new.key.access_key_id}")
-    _show_new(new, output)
-    typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
+    wanted = {"label": label, "role": role, "flows": flows}
+    end_ms = _end_of(expires, now_ms)
+    with open_ready_database(database_url, or_new=True) as database:
+        is_first = database.run_read(read_admission) is Admission.OPEN
+        if sign_in_link:
+            new_link = add_sign_in_link(database, Limits(), key_expires_at=end_ms, **wanted)
+            show_link(new_link, Session({"server": server}).url, output)
+        else:
+            new = make_access_key(now_ms=now_ms, expires_at=end_ms, **wanted)
+            _add_key(database, new, read_encryption(secrets_key_file))
+            _show_new(new, output)
     if is_first:
-        typer.echo("This is the first key: from now on every caller needs one.", err=True)
+        begin = "The link makes" if sign_in_link else "This is"
+        typer.echo(f"{begin} the first key: from then on every caller needs one.", err=True)
 
 
 @keys.command("list")
@@ -211,6 +225,14 @@ def rotate_tokens(
     typer.echo(f"{known} from the next start on")
 
 
+def _add_key(database: Database, new: NewAccessKey, encryption: Encryption) -> None:
+    secret = encryption.protect(new.key.secret, place_of(access_keys, new.key.access_key_id))
+    with database.write() as connection:
+        require_key(connection, encryption)
+        insert_access_key(connection, replace(new.key, secret=secret))
+        record_command(connection, "keys.create", f"keys/{new.key.access_key_id}")
+
+
 def _show_new(new: NewAccessKey, output: str) -> None:
     shown = {"accessKeyId": new.key.access_key_id, "accessKeySecret": new.key.secret, "bearerToken": new.token}
     if output != "table":
@@ -221,6 +243,7 @@ def _show_new(new: NewAccessKey, output: str) -> None:
                 [["access key id:", new.key.access_key_id], ["secret:", new.key.secret], ["bearer token:", new.token]]
             )
         )
+    typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
 
 
 def _shown(key: AccessKey) -> dict[str, str | None]:

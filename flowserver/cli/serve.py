@@ -13,14 +13,17 @@ from flowserver import __version__
 from flowserver.api.bounded_server import raise_file_limit
 from flowserver.api.keyless_access import is_loopback
 from flowserver.base.interpreter import is_optimised
+from flowserver.base.limits import Limits
 from flowserver.base.urls import base_url
 from flowserver.cli.database_opening import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.one_process import serve_until_stopped
 from flowserver.cli.options import with_settings
+from flowserver.cli.sign_in_links import add_sign_in_link
 from flowserver.cli.two_processes import serve_with_front
 from flowserver.concurrency.background_throttle import SWITCH_SECONDS
+from flowserver.operations.sign_in_links import NewSignInLink
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.access_keys import Admission, read_admission
@@ -67,6 +70,7 @@ def serve(settings: Settings) -> None:
                 pass  # where the port cannot be had, no new database stays behind
         admission = _prepare(database, settings.migrate, say)
         place = place_of(database)
+        first = _link_for_first_key(database, app.state.limits, admission, settings)
     _collect_garbage_seldom()
     sys.setswitchinterval(SWITCH_SECONDS)
     with listening(settings.host, settings.port, admission is not Admission.OPEN) as listeners:
@@ -74,7 +78,8 @@ def serve(settings: Settings) -> None:
         url = base_url(*listeners[0].getsockname()[:2])
         run = serve_until_stopped if settings.processes == 1 else serve_with_front
         announce = _log_start if settings.log_format == "json" else _announce
-        run(app, listeners, lambda: announce(url, place, admission, has_console=settings.console))
+        link = None if first is None else first.url(url)
+        run(app, listeners, lambda: announce(url, place, admission, has_console=settings.console, link=link))
 
 
 def _prepare(database: Database, migrate: bool | None, say: Callable[[str], None]) -> Admission:
@@ -89,18 +94,29 @@ def _prepare(database: Database, migrate: bool | None, say: Callable[[str], None
     return database.run_read(read_admission)
 
 
+def _link_for_first_key(
+    database: Database, limits: Limits, admission: Admission, settings: Settings
+) -> NewSignInLink | None:
+    """A link that makes the first key; None if there is one, or nothing that shows the link: logs must not hold it."""
+    is_shown = settings.console and settings.log_format != "json" and sys.stderr.isatty()
+    if admission is not Admission.OPEN or not is_shown:
+        return None
+    return add_sign_in_link(database, limits, is_first=True)
+
+
 def _collect_garbage_seldom() -> None:
     """Collect garbage seldom: requests and turns leave almost no cycles, and imported modules stay for good."""
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
-def _log_start(url: str, place: str, admission: Admission, *, has_console: bool) -> None:
+def _log_start(url: str, place: str, admission: Admission, *, has_console: bool, link: str | None) -> None:
+    assert link is None
     fields = {"version": __version__, "url": url, "data": place, "access": _ACCESS[admission], "console": has_console}
     log.info("flowserver %(version)s is ready at %(url)s", fields)
 
 
-def _announce(url: str, place: str, admission: Admission, *, has_console: bool) -> None:
+def _announce(url: str, place: str, admission: Admission, *, has_console: bool, link: str | None) -> None:
     typer.echo(f"flowserver {__version__} is ready (Ctrl-C stops it)")
     typer.echo(f"  API     {url}  (for SDKs; REST is under /v1)")
     if has_console:
@@ -108,5 +124,8 @@ def _announce(url: str, place: str, admission: Admission, *, has_console: bool) 
     typer.echo(f"  Docs    {url}/docs")
     typer.echo(f"  Data    {place}")
     typer.echo(f"  Access  {_ACCESS[admission]}")
+    if link is not None:
+        typer.echo(f"  Sign in {link}", err=True)
+        typer.echo("          (once, within 15 minutes: it makes the first access key)", err=True)
     if not is_optimised():
         typer.echo(f"  Python  {platform.python_version()}, {_SLOW_BUILD}")

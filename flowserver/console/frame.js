@@ -28,7 +28,7 @@ export function Frame() {
     { keys: "?", label: "This help", run: () => void (overlay.value = "help") },
     ...PLACES.map(([title, to, , key]) => ({ keys: `g ${key}`, label: title, run: () => go(to) })),
   ]);
-  const { wanted } = session.value;
+  const wanted = wantedSignIn();
   return html`
     <a class="skip" href="#page" onClick=${skip}>Skip to the page</a>
     <${Rail} />
@@ -41,6 +41,11 @@ export function Frame() {
     ${wanted === null && overlay.value === "search" && html`<${Lazy} load=${loadSearch} onClose=${close} />`}
     ${wanted === null && overlay.value === "help" && html`<${Lazy} load=${loadHelp} onClose=${close} />`}
   `;
+}
+
+/** Why the server wants a sign-in, null if it wants none here: one page signs in itself. */
+function wantedSignIn() {
+  return route.value?.name === "sign-in" ? null : session.value.wanted;
 }
 
 /** Opens at once, or as soon as it is loaded, with what was typed until then. */
@@ -115,7 +120,8 @@ function Breadcrumb() {
 function Page() {
   const now = route.value;
   const key = now ? `${now.pattern} ${JSON.stringify(now.params)}` : "";
-  const { number, wanted } = session.value;
+  const { number } = session.value;
+  const wanted = wantedSignIn();
   const shown = useRef({ number, key: number }).current;
   const first = useRef(true);
   useEffect(() => {

@@ -30,6 +30,7 @@ export const TABLE = [
   { name: "functions", pattern: "/functions", title: "Functions", load: page("functions") },
   { name: "queues", pattern: "/queues", title: "Queues", load: page("queues") },
   { name: "audit", pattern: "/audit", title: "Audit", load: page("audit") },
+  { name: "sign-in", pattern: "/sign-in", title: "Sign in", load: page("sign-in") },
   { name: "server", pattern: "/server", title: "Server", load: page("server") },
 ];
 

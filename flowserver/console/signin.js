@@ -36,7 +36,7 @@ export default function SignIn({ reason }) {
       <label class="field"><span>Bearer token</span>
         <input type="password" name="token" autocomplete="off" spellcheck=${false} required ref=${input} class="mono" />
       </label>
-      <p class="muted">It stays in this tab, until you close it or sign out. To get one: <code>flowserver keys create --label console</code></p>
+      <p class="muted">It stays in this tab, until you close it or sign out. To get one: <code>flowserver keys create --label console</code>; with <code>--sign-in-link</code> it shows a link that signs in.</p>
       <${Problem} error=${state.error} />
       <footer><button type="submit" class="primary" disabled=${state.busy}>Sign in</button></footer>
     </form>

@@ -84,6 +84,10 @@ class AccessOperations:
         if not await self.is_open():
             raise AccessDenied("the server has access keys now; send one")
 
+    def expect_key(self) -> None:
+        """A key was made: look for it with the next request, so that an open server is closed at once."""
+        self._look_again_at = -math.inf
+
     async def _look_again(self) -> None:
         if asyncio.get_running_loop().time() >= self._look_again_at:
             await self._reads.run(None, self._read_admission)

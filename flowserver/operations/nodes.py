@@ -11,7 +11,8 @@ from flowserver.store.cluster.nodes import ShownNode, list_shown_nodes
 
 
 class NodeOperations:
-    """Lists of nodes and keys. Keys are created and disabled by commands on the server's machine, never over HTTP."""
+    """Lists of nodes and keys. Keys are created and disabled by commands on the server's machine; over HTTP, only
+    the code of a sign-in link makes one."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -29,6 +29,7 @@ from flowserver.operations.queues import QueueOperations
 from flowserver.operations.redrives import RedriveOperations
 from flowserver.operations.schedules import ScheduleOperations
 from flowserver.operations.secrets import SecretOperations
+from flowserver.operations.sign_in_links import SignInLinkOperations
 from flowserver.operations.step_summaries import StepSummaryOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
@@ -69,6 +70,7 @@ class Operations:
     topics: TopicOperations
     subscriptions: SubscriptionOperations
     access: AccessOperations
+    sign_in_links: SignInLinkOperations
     monitoring: MonitoringOperations
     overview: OverviewOperations
     nodes: NodeOperations
@@ -94,6 +96,7 @@ class Operations:
         folds = HistoryFolds(engine)
         search = HistorySearch(engine, folds)
         held = HeldRequests(engine.limits.held_requests_per_key_max)
+        access = AccessOperations(EngineKeys(engine), engine.clock, engine.limits, is_wide=is_wide)
         return Operations(
             FlowOperations(engine, audit, lenient=lenient),
             FlowTestOperations(engine, lenient=lenient),
@@ -115,7 +118,8 @@ class Operations:
             QueueOperations(engine, audit, held),
             TopicOperations(engine, audit),
             SubscriptionOperations(engine, audit),
-            AccessOperations(EngineKeys(engine), engine.clock, engine.limits, is_wide=is_wide),
+            access,
+            SignInLinkOperations(engine, access),
             MonitoringOperations(engine, is_wide=is_wide),
             OverviewOperations(engine),
             NodeOperations(engine),

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, t
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import UpdateBase
 
+from flowserver.store.schema.sign_in_tables import sign_in_links
 from flowserver.store.schema.tables import access_keys, nonces, secrets
 from flowserver.store.sql.prepared import execute_many
 from flowserver.store.sql.upserts import insert_of
@@ -84,7 +85,11 @@ def remember_keys(connection: Connection) -> None:
 
 
 def delete_keys(connection: Connection) -> int:
-    """Delete every key and the record of them, so that the server is open after its next start. Returns how many."""
+    """Delete every key, the record of them and all sign-in links, so that the server is open after its next start.
+
+    Returns how many keys there were.
+    """
+    connection.execute(delete(sign_in_links))
     connection.execute(delete(secrets).where(secrets.c.name == KEYS_SEEN))
     return connection.execute(delete(access_keys)).rowcount
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import text
+from sqlalchemy import delete, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.store.access_keys import KEYS_SEEN, Admission, keep_secret
@@ -27,6 +27,7 @@ from flowserver.store.integrity.damage import find_damage
 from flowserver.store.integrity.violations import list_violations
 from flowserver.store.schema.foreign_databases import ForeignDatabase
 from flowserver.store.schema.revision import REVISIONS, SchemaTooNew, revision_of
+from flowserver.store.schema.sign_in_tables import sign_in_links
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.sqlite_files import (
@@ -309,9 +310,14 @@ def _opened(file: Path) -> Iterator[Database]:
 
 
 def _mark(fresh: Path, *, keys_seen: bool) -> None:
-    """Give the copy a unique header and, with `keys_seen`, the record of keys; both in the file itself, not its log."""
+    """Give the copy a unique header and, with `keys_seen`, the record of keys; both in the file itself, not its log.
+
+    Sign-in links of the backup may have been used since, so they are void.
+    """
     with _opened(fresh) as database, database.write() as connection:
         connection.execute(text(f"PRAGMA user_version = {secrets.randbits(31)}"))
+        if inspect(connection).has_table(sign_in_links.name):
+            connection.execute(delete(sign_in_links))
         if keys_seen:
             keep_secret(connection, KEYS_SEEN, "yes")
     for path in (log_of(fresh), Path(f"{fresh}-shm"), origin_of(fresh)):

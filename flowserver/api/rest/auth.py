@@ -65,6 +65,31 @@ async def authorise(
     request.state.check = partial(access.admit_bearer, token, need, flow)
 
 
+async def take_code(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> None:
+    """In the place of `authorise` for the call whose bearer token is the code of a sign-in link, which only the call
+    itself can check. Raises Unauthenticated without one; AccessDenied as `authorise`.
+    """
+    state: Any = request.app.state
+    set_route("REST", request.scope["route"].name)
+    if await state.operations.access.is_keyless():
+        headers = request.headers
+        check_page(headers.get("origin"), headers.get("sec-fetch-site"), state.settings.allowed_hosts)
+    if credentials is None:
+        raise Unauthenticated("send the code of a sign-in link: `Authorization: Bearer CODE`")
+    request.state.code = credentials.credentials
+
+
+def _code(request: Request) -> str:
+    code: str = request.state.code
+    return code
+
+
+LinkCode = Annotated[str, Depends(_code)]
+"""The code of a sign-in link, as a route's parameter."""
+
+
 def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller

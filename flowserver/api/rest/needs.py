@@ -78,6 +78,7 @@ NEEDS: Final = {
     "test_definition": Need("flows.read"),
     "get_overview": Need("server.read", Flows.ALL),
     "get_permissions": Need(None),
+    "sign_in": Need(None),
     "list_nodes": Need("server.read"),
     "list_keys": Need("keys.read"),
     "list_audit": Need("audit.read"),

@@ -60,7 +60,7 @@ from flowserver.api.rest.models.schedules import (
     UpdateSchedule,
 )
 from flowserver.api.rest.models.secrets import PutSecret, Secret, SecretPage
-from flowserver.api.rest.models.server import AccessKeyPage, NodePage, Permissions
+from flowserver.api.rest.models.server import AccessKeyPage, NewKey, NodePage, Permissions
 from flowserver.api.rest.models.steps import StepChanges, StepPage
 from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskReceipt, TaskSuccess
 from flowserver.api.rest.models.versions import (
@@ -91,7 +91,7 @@ MODELS = (
     *(TopicPage, Topic, PublishMessage),
     *(DrawDefinition, DefinitionGraph),
     *(TestDefinition, DefinitionTestReport),
-    *(ServerOverview, Permissions, NodePage, AccessKeyPage, AuditPage),
+    *(ServerOverview, Permissions, NodePage, AccessKeyPage, NewKey, AuditPage),
     *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""

@@ -1,6 +1,6 @@
 """What all REST routes share: their path prefix, the check of callers, and the answers to failures."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -82,13 +82,13 @@ def _error_of(request: Request, error: Exception) -> FlowServerError:
     return as_fault(error, f"request {getattr(request.state, 'request_id', '')}")
 
 
-def rest_router(prefix: str, tag: str) -> APIRouter:
+def rest_router(prefix: str, tag: str, check: Callable[..., Awaitable[None]] = authorise) -> APIRouter:
     """A router below /v1 whose routes all check the caller before they read the request."""
     return APIRouter(
         prefix=f"/v1{prefix}",
         tags=[tag],
         route_class=RestRoute,
-        dependencies=[Depends(authorise)],
+        dependencies=[Depends(check)],
         default_response_class=ExactJson,
         generate_unique_id_function=lambda route: route.name,
     )

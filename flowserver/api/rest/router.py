@@ -26,6 +26,7 @@ from flowserver.api.rest import (
     schedules,
     secrets,
     server,
+    sign_ins,
     steps,
     tasks,
     versions,
@@ -54,6 +55,7 @@ ROUTERS = (
     definitions.router,
     overview.router,
     server.router,
+    sign_ins.router,
     audit.router,
 )
 

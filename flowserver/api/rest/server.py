@@ -32,6 +32,7 @@ async def list_nodes(operations: Ops, page: Annotated[PageQuery, Query()]) -> Re
 
 @router.get("/keys", summary="List access keys", response_model=AccessKeyPage, responses=problems())
 async def list_keys(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
-    """Access keys, the oldest first, without secrets and tokens. `flowserver keys` creates and disables them."""
+    """Access keys, the oldest first, without secrets and tokens. `flowserver keys` creates and disables them;
+    sign-in links, which it also makes, create them."""
     found = await operations.nodes.list_keys(next_token=page.next_token, limit=page.limit)
     return await page_answer(operations, found, "keys", AccessKey.of)

@@ -102,6 +102,12 @@ class RequestLimits:
         reason="records of the audit; a record takes some 300 bytes",
         error="none: the oldest are deleted before their days are over, and the log says so",
     )
+    sign_in_link_seconds: int = limit(
+        900,
+        unit="seconds",
+        reason="how long a sign-in link of the console may be used",
+        error="401 AccessDenied; make another link with `flowserver keys create --sign-in-link`",
+    )
     held_requests_per_key_max: int = limit(
         4_000,
         unit="requests",

@@ -83,7 +83,7 @@ export async function apiResponse(path, options = {}) {
 
 /** @param {string} path @param {ApiOptions} options @returns {Promise<Response>} an answer that is no error */
 export async function send(path, { method = "GET", query, body, text, type, headers = {}, signal } = {}) {
-  const used = token.peek();
+  const used = headers.Authorization ? null : token.peek();
   /** @type {Record<string, string>} */
   const sent = { Accept: "application/json", ...headers };
   if (used) sent.Authorization = `Bearer ${used}`;
@@ -119,7 +119,7 @@ async function reached(sent, { method = "GET", signal }) {
   }
 }
 
-/** @param {Response} response @param {string} used the token of the request */
+/** @param {Response} response @param {string | null} used the token of the request; null if it had another authorisation */
 async function refusal(response, used) {
   let problem = null;
   try {

@@ -4,6 +4,7 @@ import { api, setToken, signInWanted, token } from "./requests.js";
 
 /**
  * @typedef {{key: string | null, open: boolean, may: string[] | null}} Permissions
+ * @typedef {{id: string, secret: string, bearerToken: string, role: string, flows: string}} NewKey
  *   `key`: the label of the key; `open`: the server has no keys; `may` null: not known yet, so everything
  */
 
@@ -44,6 +45,16 @@ export async function signIn(given) {
     throw error;
   }
   begin();
+}
+
+/**
+ * Exchange the code of a sign-in link for a new key, and sign in with it; throws ApiError.
+ * @param {string} code @returns {Promise<NewKey>}
+ */
+export async function takeKey(code) {
+  const key = await api("v1/sign-ins", { method: "POST", headers: { Authorization: `Bearer ${code}` } });
+  await signIn(key.bearerToken).catch(() => setToken(key.bearerToken)); // the key is shown in any case: nothing else has it
+  return key;
 }
 
 /** Read all again. */

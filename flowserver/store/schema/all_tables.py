@@ -6,6 +6,7 @@ from flowserver.store.schema import (  # noqa: F401 - importing them adds their 
     queue_tables,
     schedule_tables,
     secret_tables,
+    sign_in_tables,
     tables,
     version_tables,
 )

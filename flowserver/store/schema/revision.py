@@ -39,6 +39,7 @@ REVISIONS: Final = (
     "0026",
     "0027",
     "0028",
+    "0029",
 )
 """The revision of every migration, oldest first."""
 

@@ -70,7 +70,7 @@ def test_its_operations() -> None:
         "delete_flow_alias",
         *("list_queues", "get_queue", "peek_messages", "send_message", "purge_queue"),
         *("list_topics", "get_topic", "publish_message"),
-        *("get_overview", "get_permissions", "list_nodes", "list_keys", "list_audit"),
+        *("get_overview", "get_permissions", "list_nodes", "list_keys", "list_audit", "sign_in"),
         *("list_parked_invocations", "get_invocation", "restart_invocation", "stop_invocation"),
     }
 

@@ -44,6 +44,7 @@ PAGES: Final = {
     "functions": "/functions",
     "queues": "/queues",
     "server": "/server",
+    "sign-in": "/sign-in#flc_unknown",
     "audit": "/audit?object=flows",
 }
 

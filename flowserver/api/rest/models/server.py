@@ -6,6 +6,7 @@ from pydantic import Field
 
 from flowserver.api.rest.models.shared_types import Instant, NextToken, Resource, with_examples
 from flowserver.base.clock import format_instant
+from flowserver.operations.access import NewAccessKey
 from flowserver.operations.callers import Caller
 from flowserver.store.access_keys import ShownKey
 from flowserver.store.cluster.nodes import ShownNode
@@ -120,6 +121,44 @@ class AccessKey(Resource):
 
 def _instant(at_ms: int | None) -> str | None:
     return None if at_ms is None else format_instant(at_ms)
+
+
+class NewKey(Resource):
+    """A new access key, with its secrets, which nothing shows again."""
+
+    model_config = with_examples(
+        {
+            "id": "FLS0123456789ABCDEF0123",
+            "secret": "the secret",
+            "bearerToken": "fls_the-token",
+            "label": "console",
+            "role": "admin",
+            "flows": "",
+            "expiresTime": None,
+        }
+    )
+
+    id: str
+    secret: Annotated[str, Field(description="SDKs sign with it and the id.")]
+    bearer_token: Annotated[str, Field(description="For `Authorization: Bearer TOKEN`.")]
+    label: str
+    role: Annotated[str, Field(description="What its holder may do.")]
+    flows: Annotated[str, Field(description="What the names of the flows begin with that it is for; all if empty.")]
+    expires_time: Annotated[Instant | None, Field(description="From then on it is refused; null: never.")]
+
+    @classmethod
+    def of(cls, new: NewAccessKey) -> Self:
+        """The key."""
+        key = new.key
+        return cls(
+            id=key.access_key_id,
+            secret=key.secret,
+            bearer_token=new.token,
+            label=key.label,
+            role=key.role,
+            flows=key.flows,
+            expires_time=_instant(key.expires_at),
+        )
 
 
 class AccessKeyPage(Resource):
