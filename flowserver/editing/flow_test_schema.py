@@ -3,9 +3,9 @@
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.editing.schema_parts import DRAFT, described, object_schema, one_of, ref
-from flowserver.flowtests.fields import FILE, HOLDS, MAY_RUN, OBJECTS, REAL, REPORT, TABLES, TIMES_MAX
+from flowserver.flowtests.fields import FILE, HOLDS, MAY_RUN, OBJECTS, PROPERTIES_MAX, REAL, REPORT, TABLES, TIMES_MAX
 
-_LISTS_OF_STEPS = ("path", "pathIncludes", "never")
+_LISTS_OF_STEPS = ("path", "pathIncludes", "never", "atMostOnce")
 
 
 def flow_test_schema(limits: Limits) -> JsonObject:
@@ -13,6 +13,10 @@ def flow_test_schema(limits: Limits) -> JsonObject:
     held: dict[str, JsonObject] = {name: ref(kind) for name, kind in HOLDS.items()}
     held |= {name: _table(name) for name in TABLES}
     held |= {name: {"type": "string"} for name in _LISTS_OF_STEPS}
+    text: JsonObject = {"type": "string"}
+    undoing: JsonObject = {"minProperties": 1, "maxProperties": PROPERTIES_MAX}
+    held["compensated"] = {"type": "object", **undoing, "additionalProperties": one_of([text, ref("undo")])}
+    held["always"] = one_of([text, ref("claim")])
     held["calls"] = {"type": "object", "additionalProperties": ref("expectedCalls")}
     definitions: JsonObject = {
         **{name: object_schema(kind, limits, held) for name, kind in OBJECTS.items() if kind is not FILE},

@@ -3,15 +3,16 @@
 The grammar is in `condition_parser`, the meaning of operators on values in `comparisons`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.comparisons import compare, negative, truth
-from flowserver.expressions.condition_nodes import And, Compare, Literal, Node, Not, Or, Select
+from flowserver.expressions.condition_nodes import And, Compare, Literal, Negate, Node, Not, Or, Select
 from flowserver.expressions.condition_parser import parse_condition
 from flowserver.expressions.fuel import Fuel, OutOfFuel
-from flowserver.expressions.paths import Missing, find
+from flowserver.expressions.paths import Missing, Path, find
 
 CONDITION_VALUES_MAX: Final = 100_000
 """The fuel of a condition: any one comparison of documents of 262,144 bytes fits, thousands do not."""
@@ -28,6 +29,25 @@ class Condition:
 def compile_condition(text: str) -> Condition:
     """Compile a condition; raises ExpressionError with the place of the mistake."""
     return Condition(text, parse_condition(text))
+
+
+def paths_in(condition: Condition) -> Iterator[Path]:
+    """The paths that a condition reads, in their order."""
+    return _paths(condition.tree)
+
+
+def _paths(node: Node) -> Iterator[Path]:
+    match node:
+        case Select(path):
+            yield path
+        case Not(operand) | Negate(operand):
+            yield from _paths(operand)
+        case And(operands) | Or(operands):
+            for operand in operands:
+                yield from _paths(operand)
+        case Compare(first, rest):
+            for operand in (first, *(operand for _, operand in rest)):
+                yield from _paths(operand)
 
 
 def holds(condition: Condition, value: Json, fuel: Fuel | None = None) -> bool:

@@ -1,6 +1,6 @@
 """The calls of a run and their answers: what a mock's reply means for each kind of target and pattern."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
@@ -106,13 +106,17 @@ class MockedCalls:
         if supply is None:
             return self._reported(ordered, Answer(_default(ordered)), callback)
         reply = self._take(supply, ordered)
+        if reply.crash is Crash.BEFORE:
+            return Answer(crash=reply.crash)
         if waits:
             result = None if reply.is_never else reply.result or _default(ordered)
-            answer = Answer(result, reply.after_ms)
+            answer = Answer(result, reply.after_ms, crash=reply.crash)
             return answer if isinstance(result, Failure) else self._reported(ordered, answer, callback)
         if reply.is_never:
-            return Answer(SUBMITTED if command.token is not None or command.asynchronous else None)
-        return _replied(ordered, reply)
+            answer = Answer(SUBMITTED if command.token is not None or command.asynchronous else None)
+        else:
+            answer = _replied(ordered, reply)
+        return replace(answer, crash=reply.crash)
 
     def _reported(self, ordered: Ordered, answer: Answer, callback: Supply | None) -> Answer:
         """The answer with the report that the step waits for."""
@@ -121,7 +125,9 @@ class MockedCalls:
         report = self._take(callback, ordered)
         if report.is_never:
             return answer
-        return Answer(answer.reply, answer.reply_after_ms, report.result or SUBMITTED, report.after_ms, answer.child)
+        again_ms = None if report.again_ms is None else report.after_ms + report.again_ms
+        result = report.result or SUBMITTED
+        return replace(answer, report=result, report_after_ms=report.after_ms, again_after_ms=again_ms)
 
     def _run(self, ordered: Ordered, source: Source, callback: Supply | None) -> Answer:
         command = ordered.command

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from flowserver.base.json_values import JsonObject
+from flowserver.flowtests.properties import Property
 from flowserver.language.graph import Flow, Span
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
 from flowserver.machine.messages import Result
@@ -58,6 +59,10 @@ class Reply:
     """How many calls get it; None: all that follow."""
     is_never: bool = False
     """The call gets no answer."""
+    crash: Crash | None = None
+    """The node that makes the call crashes; for the call that is made again the next reply counts."""
+    again_ms: int | None = None
+    """When the report comes once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +123,10 @@ class Expectation:
     cause_includes: ScalarNode | None = None
     path: ListNode | None = None
     path_includes: ListNode | None = None
-    never: ListNode | None = None
     calls: tuple[ExpectedCalls, ...] = ()
     took: tuple[Bound, ...] = ()
     took_span: Span | None = None
+    properties: tuple[Property, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from flowserver.base.json_values import Json
 from flowserver.flowtests.budget import Budget
 from flowserver.flowtests.cases import Case, ExpectedCalls, Place, TestFile
 from flowserver.flowtests.differences import Difference, differences
+from flowserver.flowtests.fields import ANY_STATUS
 from flowserver.flowtests.findings import Finding
+from flowserver.flowtests.records import Call, Record
 from flowserver.flowtests.resource_names import meant_by_key
-from flowserver.flowtests.running import Call, Record
 from flowserver.flowtests.step_paths import general, names_step, walk
 from flowserver.language.graph import Span
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
@@ -61,7 +62,7 @@ class Checks:
             yield from self._document(includes, "output", self._execution.output or {}, is_exact=False)
         yield from self._path()
         yield from self._path_includes()
-        yield from self._never()
+        yield from self._properties()
         for calls in self._expect.calls:
             yield from self._calls(calls)
         yield from self._took()
@@ -71,7 +72,7 @@ class Checks:
         wanted = expect.status.text if expect.status else None
         if wanted is None and expect.error is None and expect.cause is None and expect.cause_includes is None:
             wanted = Status.SUCCEEDED
-        if wanted is not None and wanted != execution.status:
+        if wanted not in (None, ANY_STATUS, execution.status):
             span = expect.status.span if expect.status else self._case.span
             yield self._finding(f"expected the status {wanted}, got {self._shown_end()}", span, at_failure=True)
             return
@@ -136,17 +137,15 @@ class Checks:
                 return
             position = found + 1
 
-    def _never(self) -> Iterator[Finding]:
-        expected = self._expect.never
-        entered = {path: path.rpartition(".")[2] for path in self._record.entered}
-        for item in expected.items if expected else ():
-            text = item.text if isinstance(item, ScalarNode) else ""
-            self._budget.spend_on_names(len(entered))
-            for path, name in entered.items():
-                if names_step(text, path, name):
-                    message = f"step {path} was entered"
-                    yield Finding(message, self._file.place(item.span), self._step_place(path))
-                    break
+    def _properties(self) -> Iterator[Finding]:
+        record = self._record
+        for each in self._expect.properties:
+            before = record.visited
+            broken = each.broken_by(record)
+            self._budget.spend_on_names(len(record.entered) + len(record.calls) + record.visited - before)
+            if broken is not None:
+                definition = None if broken.path is None else self._step_place(broken.path)
+                yield Finding(broken.message, self._file.place(each.span or self._case.span), definition)
 
     def _calls(self, expected: ExpectedCalls) -> Iterator[Finding]:
         self._budget.spend_on_names(len(self._record.calls))

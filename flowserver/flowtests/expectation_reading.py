@@ -7,6 +7,7 @@ from typing import Final
 from flowserver.base.durations import duration_seconds
 from flowserver.flowtests.cases import Bound, Expectation, ExpectedCalls
 from flowserver.flowtests.fields import CALLS, EXPECT, OPERATORS, STATUSES, TIMES_MAX
+from flowserver.flowtests.property_reading import read_properties
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
@@ -39,10 +40,10 @@ def read_expectation(reader: AttributeReader, node: MapNode) -> Expectation:
         cause_includes=found.get("causeIncludes", ScalarNode),
         path=_texts(reader, found, "path"),
         path_includes=_texts(reader, found, "pathIncludes"),
-        never=_texts(reader, found, "never"),
         calls=tuple(_calls(reader, found)),
         took=tuple(_bounds(reader, took)),
         took_span=None if took is None else took.span,
+        properties=read_properties(reader, found),
     )
 
 

@@ -4,10 +4,12 @@ from types import MappingProxyType
 from typing import Final
 
 from flowserver.base.durations import DURATION
+from flowserver.flowtests.cases import Crash
 from flowserver.language.fields import INSTANT_PATTERN, NOT_EMPTY, Bounds, Field, ObjectKind, Shape
 from flowserver.machine.state import Status
 
-STATUSES: Final = tuple(str(each) for each in Status if each not in (Status.RUNNING, Status.STOPPED))
+ANY_STATUS: Final = "Any"
+STATUSES: Final = (*(str(each) for each in Status if each not in (Status.RUNNING, Status.STOPPED)), ANY_STATUS)
 """What an execution can be expected to end with."""
 
 TIMES_MAX: Final = 1_000_000
@@ -87,6 +89,13 @@ REPLY: Final = _kind(
     Field("error", (Shape.TEXT,), "The error that the call fails with.", bounds=NOT_EMPTY),
     Field("cause", (Shape.TEXT,), "The error's text.", default="an empty text"),
     *_TIMING,
+    Field(
+        "crash",
+        (Shape.TEXT,),
+        "The node crashes: `before` it makes the call, or `after` the call, before its result is committed. The call "
+        "is made again, with the same idempotency key and the next reply.",
+        words=tuple(map(str, Crash)),
+    ),
 )
 
 REAL: Final = _kind(
@@ -100,6 +109,43 @@ REPORT: Final = _kind(
     Field("fail", (Shape.TEXT,), "The error that the task fails with.", bounds=NOT_EMPTY),
     Field("cause", (Shape.TEXT,), "The error's text.", default="an empty text"),
     *_TIMING,
+    Field(
+        "again",
+        (Shape.TEXT,),
+        "Time from the report until the same report comes once more.",
+        default="it comes once",
+        pattern=f"^{DURATION}$",
+    ),
+)
+
+PROPERTIES_MAX: Final = 100
+_LISTED: Final = Bounds(1, PROPERTIES_MAX)
+_PROPERTIES: Final = (
+    Field("never", (Shape.LIST,), "Steps that are not entered."),
+    Field(
+        "atMostOnce",
+        (Shape.LIST,),
+        "Steps or resources that run at most once. Calls that are repeated under an idempotency key count once.",
+        bounds=_LISTED,
+    ),
+    Field(
+        "compensated",
+        (Shape.MAP,),
+        "Steps, each with the step that undoes its work: it runs if and only if that is needed.",
+    ),
+    Field("always", (Shape.LIST,), "Conditions that are true of the run.", bounds=_LISTED),
+)
+
+UNDO: Final = _kind(
+    "an undoing step",
+    Field("by", (Shape.TEXT,), "The step that undoes the work.", required=True),
+    Field("when", (Shape.TEXT,), "When it is needed.", default='`$.status != "Succeeded"`'),
+)
+
+CLAIM: Final = _kind(
+    "a condition of a run",
+    Field("then", (Shape.TEXT,), "What is true.", required=True),
+    Field("if", (Shape.TEXT,), "Of which runs.", default="of all runs"),
 )
 
 EXPECT: Final = _kind(
@@ -107,7 +153,7 @@ EXPECT: Final = _kind(
     Field(
         "status",
         (Shape.TEXT,),
-        "`Succeeded`, `Failed` or `TimedOut`.",
+        "`Succeeded`, `Failed`, `TimedOut`, or `Any` of them.",
         default="`Succeeded`, unless `error` is given",
         words=STATUSES,
     ),
@@ -118,7 +164,6 @@ EXPECT: Final = _kind(
     Field("causeIncludes", (Shape.TEXT,), "A part of the error's text."),
     Field("path", (Shape.LIST,), "Paths of all steps in the order in which they are entered."),
     Field("pathIncludes", (Shape.LIST,), "Paths of steps that are entered in this order, with others between them."),
-    Field("never", (Shape.LIST,), "Steps that are not entered."),
     Field("calls", (Shape.MAP,), "By step or resource the number of calls, the list of their inputs, or both."),
     Field(
         "took",
@@ -126,6 +171,7 @@ EXPECT: Final = _kind(
         "Bounds of the virtual time: `< 3d`, or `[> 1h, < 3d]`.",
         pattern=rf"^\s*{OPERATORS}\s*{DURATION}\s*$",
     ),
+    *_PROPERTIES,
     at_most_one=(("output", "outputIncludes"), ("path", "pathIncludes"), ("cause", "causeIncludes")),
 )
 
@@ -146,6 +192,8 @@ OBJECTS: Final = MappingProxyType(
         "report": REPORT,
         "expectation": EXPECT,
         "calls": CALLS,
+        "undo": UNDO,
+        "claim": CLAIM,
     }
 )
 """The kinds by the names that programs use."""
@@ -164,5 +212,5 @@ TABLES: Final = MappingProxyType(
 MAY_RUN: Final = frozenset({"steps", "flows"})
 """The mocks of which an entry can be a sub-flow that runs."""
 
-KINDS: Final = (FILE, TEST, REPLY, REAL, REPORT, EXPECT, CALLS)
+KINDS: Final = (FILE, TEST, REPLY, REAL, REPORT, EXPECT, CALLS, UNDO, CLAIM)
 """Every kind, in the order of the reference page."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from flowserver.flowtests.cases import Mock, Mocks, TestFile
 from flowserver.flowtests.mocks import kind_of
+from flowserver.flowtests.properties import AtMostOnce, Compensated, Never, Property
 from flowserver.flowtests.resource_names import keys_of, names_of
 from flowserver.flowtests.step_paths import general, tasks_of, walk
 from flowserver.language.check_cost import Work
@@ -67,10 +68,24 @@ class KnownNames:
             self._check_mocks(case.mocks)
             self._check_list(case.expect.path, self._own_paths)
             self._check_list(case.expect.path_includes, self._own_paths)
-            self._check_list(case.expect.never, None)
+            self._check_properties(case.expect.properties)
             for calls in case.expect.calls:
                 if not self._is_step(calls.key):
                     self._check_resource(calls.key, calls.span, (object,))
+
+    def _check_properties(self, properties: tuple[Property, ...]) -> None:
+        for each in properties:
+            span = each.span
+            assert span is not None, "it is from the file"
+            match each:
+                case Never(step):
+                    self._check_step(step, span)
+                case AtMostOnce(key):
+                    if not self._is_step(key):
+                        self._check_resource(key, span, (object,))
+                case Compensated(step, undo):
+                    self._check_step(step, span)
+                    self._check_step(undo, span)
 
     def _check_mocks(self, mocks: Mocks) -> None:
         for mock in mocks.steps.values():
@@ -103,13 +118,11 @@ class KnownNames:
         if not any(isinstance(step, TaskStep) and is_fit(step) for step in meant):
             self._report.error("bad-value", mock.span, f"the step {shown(mock.key)} {what}")
 
-    def _check_list(self, node: ListNode | None, paths: set[str] | None) -> None:
+    def _check_list(self, node: ListNode | None, paths: set[str]) -> None:
         for item in node.items if node else ():
             if not isinstance(item, ScalarNode):
                 continue
-            if paths is None:
-                self._check_step(item.text, item.span)
-            elif general(item.text) not in paths:
+            if general(item.text) not in paths:
                 self._unknown_step(item.text, item.span, paths)
 
     def _check_step(self, wanted: str, span: Span) -> None:

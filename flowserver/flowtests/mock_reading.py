@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from flowserver.base.durations import duration_seconds
 from flowserver.base.json_values import Json
-from flowserver.flowtests.cases import Mock, Mocks, Reply, Source, Table
+from flowserver.flowtests.cases import Crash, Mock, Mocks, Reply, Source, Table
 from flowserver.flowtests.fields import MAY_RUN, REAL, REPORT, TABLES
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
@@ -67,7 +67,28 @@ class MockReader:
             self._report.error("exactly-one", attributes.key_span("never"), "a reply has either `after` or `never`")
         times = self._reader.whole(attributes, "times")
         always = self._flag(attributes, "always")
-        return Reply(attributes.span, result, self._after(attributes), None if always else times or 1, is_never)
+        again_ms = self._duration(attributes, "again") if "again" in attributes.written else None
+        return Reply(
+            attributes.span,
+            result,
+            self._duration(attributes, "after"),
+            None if always else times or 1,
+            is_never,
+            self._crash(attributes, always),
+            again_ms,
+        )
+
+    def _crash(self, attributes: Attributes, always: bool) -> Crash | None:
+        node = attributes.get("crash", ScalarNode)
+        if node is None:
+            return None
+        if node.text not in list(Crash):
+            self._report.error("bad-value", node.span, f"`crash` must be {' or '.join(Crash)}")
+            return None
+        if always:
+            message = "a node that always crashes never gets an answer"
+            self._report.error("exactly-one", attributes.key_span("crash"), message, "leave out `always`")
+        return Crash(node.text)
 
     def _result(self, attributes: Attributes, is_never: bool) -> Result | None:
         returned = attributes.any("return")
@@ -97,8 +118,8 @@ class MockReader:
         node = attributes.get("cause", ScalarNode)
         return "" if node is None else node.text
 
-    def _after(self, attributes: Attributes) -> int:
-        node = attributes.get("after", ScalarNode)
+    def _duration(self, attributes: Attributes, name: str) -> int:
+        node = attributes.get(name, ScalarNode)
         if node is None:
             return 0
         seconds = duration_seconds(node.text)

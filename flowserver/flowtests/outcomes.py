@@ -13,7 +13,8 @@ from flowserver.flowtests.cases import Case, TestFile
 from flowserver.flowtests.checking import Checks
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.mocks import all_mocks
-from flowserver.flowtests.running import Observer, Record, VirtualRun
+from flowserver.flowtests.records import Record
+from flowserver.flowtests.running import Observer, VirtualRun
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.step_summary import StepSummary
 

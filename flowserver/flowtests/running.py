@@ -21,11 +21,12 @@ from flowserver.flowtests.budget import UNIT_BYTES, Budget
 from flowserver.flowtests.calls import Answer, Calls, MockedCalls, Ordered
 from flowserver.flowtests.cases import Case, Crash, Source, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
+from flowserver.flowtests.records import Call, Record
 from flowserver.flowtests.reloading import reloaded
-from flowserver.language.graph import Target, TaskStep
+from flowserver.language.graph import TaskStep
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import Command, InvokeTask, ReportCallback
-from flowserver.machine.events import Event, EventType
+from flowserver.machine.events import Event
 from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import (
     Continue,
@@ -52,18 +53,6 @@ Observer = Callable[["Running", Event, str], None]
 """Sees each event of a run, with the path of its step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that a step has made."""
-
-    path: str
-    step_name: str
-    target: Target
-    input: JsonObject
-    key: str
-    """The idempotency key: calls of one entry of a step have it in common."""
-
-
 @dataclass(eq=False)
 class Running:
     """One execution of a run: that of the case, or of a sub-flow."""
@@ -71,23 +60,6 @@ class Running:
     source: Source
     execution: Execution
     paths: StepSummaries = field(default_factory=StepSummaries)
-
-
-@dataclass(eq=False)
-class Record:
-    """What a run has done; `entered` are the steps of the case's own flow."""
-
-    execution: Execution
-    entered: list[str] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    events: int = 0
-    turns: int = 0
-
-    @property
-    def took_ms(self) -> int:
-        """Virtual time from the start to the end."""
-        stopped_at = self.execution.stopped_at
-        return 0 if stopped_at is None else stopped_at - self.execution.started_at
 
 
 class VirtualRun:
@@ -117,7 +89,7 @@ class VirtualRun:
         """The keys of sub-flows and invocations: what a crash leaves is not submitted again."""
         self._calls = calls or MockedCalls(file, case, self._budget)
         self._root = self._open(file.source, file.flow_name, case.execution_name, case.input, None)
-        self.record = Record(self._root.execution)
+        self.record = Record(file.source.flow, self._root.execution)
 
     @property
     def steps(self) -> list[StepSummary]:
@@ -174,8 +146,8 @@ class VirtualRun:
         for event in turn.events:
             path = running.paths.add(event).path
             size += len(event.detail) + len(path)
-            if running is self._root and event.type is EventType.STEP_ENTERED:
-                record.entered.append(path)
+            if running is self._root:
+                record.add(event, path)
             if self._observe is not None:
                 self._observe(running, event, path)
         record.turns += 1

@@ -34,6 +34,7 @@ from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NE
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
 from flowserver.flowtests.fields import KINDS as FLOW_TEST_KINDS
+from flowserver.flowtests.properties import FACTS
 from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoint_rules import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
@@ -306,6 +307,11 @@ def attributes(kind: ObjectKind) -> str:
     return table(("attribute", "value", "default", "meaning"), rows)
 
 
+def facts() -> str:
+    """What conditions of properties read."""
+    return table(("member", "value"), ((f"`{name}`", meaning) for name, meaning in FACTS.items()))
+
+
 def result_fields() -> str:
     """The results of the client, and the fields and properties of each but `document`."""
     named = {**vars(results), **vars(server_results)}.values()
@@ -406,5 +412,6 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
         if kind.title not in ("a pass step", "a succeed step")  # which have no table of their own
     },
     **{f"attributes of {kind.title}": partial(attributes, kind) for kind in FLOW_TEST_KINDS},
+    "facts of a run": facts,
 }
 """Each generated part by the name that its marker gives."""

@@ -81,6 +81,17 @@ FULL: dict[str, Any] = {
             "expect": {"outputIncludes": {}, "pathIncludes": ["Charge"], "causeIncludes": "c", "took": ["> 1s", "3d"]},
         },
         {"name": "three", "expect": {"error": "E"}},
+        {
+            "name": "four",
+            "steps": {"Charge": [{"crash": "after"}, {"return": {}}]},
+            "callbacks": {"Ask": {"succeed": {}, "again": "1s"}},
+            "expect": {
+                "status": "Any",
+                "atMostOnce": ["Charge", "charge"],
+                "compensated": {"Charge": "Send", "Child": {"by": "Send", "when": "$.calls.Tell > 0"}},
+                "always": ["$.calls.Charge <= 2", {"if": '$.status == "Failed"', "then": "$.calls.Send == 1"}],
+            },
+        },
     ],
 }
 """A file with every attribute."""

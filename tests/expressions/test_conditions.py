@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowserver.expressions.conditions import CONDITION_VALUES_MAX, compile_condition, holds
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX, compile_condition, holds, paths_in
 from flowserver.expressions.fuel import Fuel
 from tests.conformance.cases import ConditionCase, condition_cases
 
@@ -204,3 +204,8 @@ def test_exhausted_fuel_stays_exhausted() -> None:
     assert (fuel.used, fuel.is_spent) == (3, False)
     assert not holds(compile_condition("true"), {}, fuel)
     assert fuel.is_spent
+
+
+def test_the_paths_that_a_condition_reads() -> None:
+    condition = compile_condition('!($.a == 1 || -$.b[0] < $.c) && "x" in $.d && true && $')
+    assert [path.text for path in paths_in(condition)] == ["$.a", "$.b[0]", "$.c", "$.d", "$"]

@@ -41,8 +41,28 @@ MISTAKES = {
         "2:36 unknown-resource: no step of the flow calls `ship`; there is `services/pay/functions/charge`"
     ),
     "tests: [{name: a, expect: {status: Suceeded}}]": (
-        "2:36 bad-value: `status` must be one of Succeeded, Failed, TimedOut; did you mean `Succeeded`?"
+        "2:36 bad-value: `status` must be one of Succeeded, Failed, TimedOut, Any; did you mean `Succeeded`?"
     ),
+    "tests: [{name: a, steps: {Charge: {crash: soon}}}]": "2:43 bad-value: `crash` must be before or after",
+    "tests: [{name: a, steps: {Charge: {crash: after, always: true}}}]": (
+        "2:36 exactly-one: a node that always crashes never gets an answer; leave out `always`"
+    ),
+    "tests: [{name: a, expect: {atMostOnce: [Ship]}}]": (
+        "2:41 unknown-resource: no step of the flow calls `Ship`; there is `services/pay/functions/charge`"
+    ),
+    "tests: [{name: a, expect: {atMostOnce: []}}]": "2:40 empty-list: `atMostOnce` needs at least one entry",
+    "tests: [{name: a, expect: {compensated: {Charge: Refund}}}]": ("2:42 unknown-step: the flow has no step `Refund`"),
+    "tests: [{name: a, expect: {compensated: {Charge: 3}}}]": (
+        "2:50 wrong-type: what undoes a step is the name of a step, or a mapping with `by` and `when`"
+    ),
+    "tests: [{name: a, expect: {always: ['$.stauts == 1']}}]": (
+        "2:37 bad-value: `$.stauts` reads nothing: a run has status, error, cause, input, output, path, entered, "
+        "succeeded, calls, tookSeconds; did you mean `status`?"
+    ),
+    "tests: [{name: a, expect: {always: ['$.status =']}}]": (
+        "2:47 bad-condition: `=` is not an operator; did you mean `==`?"
+    ),
+    "tests: [{name: a, expect: {always: [3]}}]": "2:37 wrong-type: a condition is a text; write it in quotes",
     "tests: [{name: a, expect: {took: soon}}]": (
         "2:34 bad-value: `soon` is no bound of a duration; write a comparison with a duration, such as `< 3d`"
     ),

@@ -117,7 +117,7 @@ class KeyKinds:
     def _read_params(self, step: TaskStep) -> None:
         known = known_parameters(step.target) or {}
         for key, value in (step.service_params or {}).items():
-            for path in paths_in(value):
+            for path in paths_in_params(value):
                 name = self._name_of(path)
                 parameter = known.get(key)
                 if name is not None and parameter is not None and "whole number" in parameter.rule:
@@ -207,13 +207,13 @@ def _constant(node: Node) -> Json:
     return None
 
 
-def paths_in(value: Json | ParamPath) -> Iterator[Path]:
+def paths_in_params(value: Json | ParamPath) -> Iterator[Path]:
     """The paths in a value of serviceParams."""
     if isinstance(value, ParamPath):
         yield value.path
     elif isinstance(value, dict):
         for each in value.values():
-            yield from paths_in(each)
+            yield from paths_in_params(each)
     elif isinstance(value, list):
         for each in value:
-            yield from paths_in(each)
+            yield from paths_in_params(each)

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from flowserver.expressions.condition_nodes import And, Compare, Negate, Node, Not, Or, Select
+from flowserver.expressions.conditions import paths_in
 from flowserver.expressions.paths import Path
 from flowserver.expressions.references import Reference, Root
-from flowserver.flowtests.simulating.key_kinds import KeyKinds, paths_in
+from flowserver.flowtests.simulating.key_kinds import KeyKinds, paths_in_params
 from flowserver.flowtests.step_paths import lists_of
 from flowserver.language.graph import (
     ChoiceStep,
@@ -105,28 +105,13 @@ def _paths_of(step: Step) -> Iterator[Path]:
         case ChoiceStep(options=options):
             for option in options:
                 if option.condition is not None:
-                    yield from _paths_in_condition(option.condition.tree)
+                    yield from paths_in(option.condition)
         case ForeachStep(collection=collection):
             yield collection
         case WaitStep(duration=duration, timestamp=timestamp):
             yield from (each for each in (duration, timestamp) if isinstance(each, Path))
         case TaskStep(service_params=params):
-            yield from paths_in(params or {})
-
-
-def _paths_in_condition(node: Node) -> Iterator[Path]:
-    match node:
-        case Select(path):
-            yield path
-        case Not(operand) | Negate(operand):
-            yield from _paths_in_condition(operand)
-        case And(operands) | Or(operands):
-            for operand in operands:
-                yield from _paths_in_condition(operand)
-        case Compare(first, rest):
-            yield from _paths_in_condition(first)
-            for _, operand in rest:
-                yield from _paths_in_condition(operand)
+            yield from paths_in_params(params or {})
 
 
 def _firsts(paths: Iterable[Path], position: int) -> Iterator[tuple[str, bool]]:

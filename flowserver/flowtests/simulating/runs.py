@@ -1,17 +1,17 @@
 """One simulated run: what it is made of, and what it did."""
 
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from flowserver.base.json_values import JsonObject, load_json
+from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.calls import Ordered
 from flowserver.flowtests.cases import Case, Expectation, Mocks, Reply, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.outcomes import Rules
-from flowserver.flowtests.running import Record, Running, VirtualRun
+from flowserver.flowtests.records import Record
+from flowserver.flowtests.running import Running, VirtualRun
 from flowserver.flowtests.simulating.faults import CRASH, Fault, Place, faults_of
 from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE, Choices, MadeUpData
 from flowserver.flowtests.simulating.simulated_calls import MakeResult, SimulatedCalls, made_up
@@ -61,28 +61,8 @@ class SimulatedRun:
     case: Case
     record: Record
     calls: SimulatedCalls
-    endless: str | None = None
-    """The step of a loop without an end, or "" for another reason why the run has none."""
-    done: Counter[str] = field(default_factory=Counter)
-    """How often each step of the flow's own execution succeeded, by path."""
-    errors: Counter[str] = field(default_factory=Counter)
-    """How often an attempt or a step failed, by path."""
-    unsure: set[str] = field(default_factory=set)
-    """The paths of steps with an attempt that may have done its work or not."""
-    answered: set[str] = field(default_factory=set)
-    """The errors that calls and reports came to."""
     stopped: Finding | None = None
-
-    @cached_property
-    def entered(self) -> Counter[str]:
-        """How often each step was entered, by path."""
-        return Counter(self.record.entered)
-
-
-UNSURE_ERRORS: Final = ("FC.Unknown", "FC.InternalServerError", "FC.ServerError", "FnF.TaskTimeout")
-"""After these the work may be done or not."""
-
-_FAILED: Final = (EventType.TASK_FAILED, EventType.TASK_SUBMIT_FAILED, EventType.TASK_TIMED_OUT, EventType.STEP_FAILED)
+    """Why it has no end, if it is not a loop."""
 
 
 class Simulator:
@@ -98,19 +78,15 @@ class Simulator:
         """Make a run; equal scripts make equal runs."""
         case = Case("simulated", _NOWHERE, self._input(script), self._file.started_ms, "simulated", Mocks(), _ANYTHING)
         calls = SimulatedCalls(self._file, case, _Drawn(script, self._chosen).draw, self._maker(script))
-        observer = _Observer()
         rules = self._rules
-        virtual = VirtualRun(self._file, case, rules.limits, rules.missing_source, observer.observe, None, calls)
-        seen = observer
-        run = SimulatedRun(
-            script, case, virtual.record, calls, None, seen.done, seen.errors, seen.unsure, seen.answered
-        )
+        virtual = VirtualRun(self._file, case, rules.limits, rules.missing_source, _LoopGuard().observe, None, calls)
+        run = SimulatedRun(script, case, virtual.record, calls)
         try:
             virtual.run()
         except EndlessLoop as loop:
-            run.endless = loop.path
+            run.record.endless = loop.path
         except CaseStopped as stopped:
-            run.endless, run.stopped = "", stopped.finding
+            run.record.endless, run.stopped = "", stopped.finding
         return run
 
     def _input(self, script: Script) -> JsonObject:
@@ -172,35 +148,16 @@ class _Drawn:
         return drawn
 
 
-class _Observer:
-    """Counts what happens in the case's own execution, and ends a loop without an end."""
+class _LoopGuard:
+    """Ends a run that enters a step again and again."""
 
     def __init__(self) -> None:
-        self.done: Counter[str] = Counter()
-        self.errors: Counter[str] = Counter()
-        self.unsure: set[str] = set()
-        self.answered: set[str] = set()
         self._entered: Counter[tuple[str, str]] = Counter()
-        self._root: str | None = None
 
     def observe(self, running: Running, event: Event, path: str) -> None:
-        """Take in the next event."""
+        """Take in the next event; raises EndlessLoop."""
         if event.type is EventType.STEP_ENTERED:
             key = running.execution.execution_id, path
             self._entered[key] += 1
             if self._entered[key] > ENTRIES_MAX:
                 raise EndlessLoop(path)
-            return
-        if self._root is None:
-            self._root = running.execution.execution_id
-        if running.execution.execution_id != self._root:
-            return
-        if event.type is EventType.STEP_SUCCEEDED:
-            self.done[path] += 1
-        elif event.type in _FAILED:
-            self.errors[path] += 1
-            error = load_json(event.detail).get("error")
-            if event.type is not EventType.STEP_FAILED:
-                self.answered.add(error)
-            if error in UNSURE_ERRORS:
-                self.unsure.add(path)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from flowserver.flowtests.simulating.properties import Broken, Property
+from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 
 EVENTS_MAX: Final = 200_000
@@ -57,7 +57,7 @@ class _Shrinking:
             return False
         run = self._simulator.run(script)
         self._events_left -= run.record.events
-        broken = self._property.broken_by(run)
+        broken = self._property.broken_by(run.record)
         if broken is None or broken.path != self._broken.path:
             return False
         self._run, self._broken = run, broken

@@ -15,9 +15,10 @@ from typing import Final
 from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Mocks, Source, TestFile
 from flowserver.flowtests.outcomes import Rules
+from flowserver.flowtests.properties import Broken, Property
+from flowserver.flowtests.simulating.default_properties import SUCCEEDS, default_properties, severity_of
 from flowserver.flowtests.simulating.faults import EMPTY_COLLECTION, FAULTS, LARGE_COLLECTION, Fault, faults_of
 from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE
-from flowserver.flowtests.simulating.properties import SUCCEEDS, Broken, Property, default_properties
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.shrinking import shortest
 from flowserver.language.diagnostics import Severity
@@ -170,7 +171,7 @@ class _Simulation:
         self.faults.update(fault.kind for _, fault in run.calls.faults)
         is_broken = False
         for each in self.properties:
-            broken = each.broken_by(run)
+            broken = each.broken_by(run.record)
             if broken is None:
                 continue
             is_broken = True
@@ -180,12 +181,12 @@ class _Simulation:
             else:
                 known.count += 1
         self.broken_runs += is_broken
-        self.endless_runs += run.endless is not None
+        self.endless_runs += run.record.endless is not None
 
     def _failure(self, found: _Found) -> Failure:
         run, broken = shortest(self.simulator, found.run, found.property, found.broken)
         each = found.property
-        return Failure(each.name, each.severity, broken.message, broken.path, run, found.first, found.count)
+        return Failure(each.name, severity_of(each.name), broken.message, broken.path, run, found.first, found.count)
 
     def _of_all(self) -> Iterator[Failure]:
         """What is wrong with all runs together."""

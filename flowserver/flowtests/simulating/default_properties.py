@@ -7,14 +7,16 @@ warnings.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from flowserver.analysis.errors_and_retries import undoes_by_name
-from flowserver.flowtests.simulating.runs import SimulatedRun
+from flowserver.base.json_values import JsonObject
+from flowserver.flowtests.properties import Broken, Property
+from flowserver.flowtests.records import Record
 from flowserver.flowtests.step_paths import general, walk
 from flowserver.language.arrows import Way, arrows_from
 from flowserver.language.diagnostics import Severity
-from flowserver.language.graph import FailStep, Flow, Step, TaskStep
+from flowserver.language.graph import FailStep, Flow, Span, Step, TaskStep
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.state import Status
 
@@ -43,60 +45,45 @@ DEFAULT_PROPERTIES: Final[dict[str, tuple[Severity, str]]] = {
 """What is checked without a test file, by name."""
 
 
-class Broken(NamedTuple):
-    """How a run breaks a property; `path` is the step that it is about."""
-
-    message: str
-    path: str | None = None
-
-
-class Property(Protocol):
-    """One property of runs."""
-
-    @property
-    def name(self) -> str:
-        """As reports and the table call it."""
-
-    @property
-    def severity(self) -> Severity:
-        """What it is if a run breaks it."""
-
-    def broken_by(self, run: SimulatedRun) -> Broken | None:
-        """How the run breaks it; None if it does not."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Every run ends."""
 
     name: str = ENDS
-    severity: Severity = Severity.ERROR
+    span: Span | None = None
 
-    def broken_by(self, run: SimulatedRun) -> Broken | None:
+    def expectation(self) -> JsonObject:
+        """A test always expects this."""
+        return {}
+
+    def broken_by(self, record: Record) -> Broken | None:
         """How the run breaks it."""
-        if run.endless is None:
+        if record.endless is None:
             return None
-        if run.endless == "":
-            last = run.record.entered[-1] if run.record.entered else None
+        if record.endless == "":
+            last = record.entered[-1] if record.entered else None
             return Broken("the execution does not end", last)
-        return Broken(f"the execution does not end: it enters step {run.endless} again and again", run.endless)
+        return Broken(f"the execution does not end: it enters step {record.endless} again and again", record.endless)
 
 
 @dataclass(frozen=True, slots=True)
 class NoOwnMistake:
     """No run fails by a mistake of the definition."""
 
-    flow: Flow
     name: str = OWN_MISTAKE
-    severity: Severity = Severity.ERROR
+    span: Span | None = None
 
-    def broken_by(self, run: SimulatedRun) -> Broken | None:
+    def expectation(self) -> JsonObject:
+        """What a test expects instead."""
+        return {"always": [f'$.error != "{RUNTIME_ERROR}"']}
+
+    def broken_by(self, record: Record) -> Broken | None:
         """How the run breaks it."""
-        execution = run.record.execution
-        if execution.error != RUNTIME_ERROR or RUNTIME_ERROR in run.answered:
+        execution = record.execution
+        if execution.error != RUNTIME_ERROR or RUNTIME_ERROR in record.errors:
             return None
         path = execution.failed_step
-        if path is not None and isinstance(step_at(self.flow, path), FailStep):
+        if path is not None and isinstance(step_at(record.flow, path), FailStep):
             return None
         where = "" if path is None else f"step {path} fails by itself, "
         return Broken(f"{where}{RUNTIME_ERROR}: {execution.cause}", path)
@@ -111,12 +98,16 @@ class UndoneIfNeeded:
     undoing: frozenset[str]
     """All steps that undo."""
     name: str = UNDONE
-    severity: Severity = Severity.WARNING
+    span: Span | None = None
 
-    def broken_by(self, run: SimulatedRun) -> Broken | None:
+    def expectation(self) -> JsonObject:
+        """What a test expects instead."""
+        return {"compensated": {self.done: self.undo}}
+
+    def broken_by(self, record: Record) -> Broken | None:
         """How the run breaks it."""
-        execution = run.record.execution
-        if execution.status is not Status.FAILED or not run.done[self.done] or run.entered[self.undo]:
+        execution = record.execution
+        if execution.status is not Status.FAILED or not record.done[self.done] or self.undo in record.entered:
             return None
         if execution.failed_step in self.undoing:
             return None
@@ -130,18 +121,27 @@ class UndoneOnlyIfNeeded:
 
     undo: str
     name: str = UNDONE_WITHOUT_NEED
-    severity: Severity = Severity.WARNING
+    span: Span | None = None
 
-    def broken_by(self, run: SimulatedRun) -> Broken | None:
+    def expectation(self) -> JsonObject:
+        """What a test expects instead."""
+        return {"never": [self.undo]}
+
+    def broken_by(self, record: Record) -> Broken | None:
         """How the run breaks it."""
-        if run.errors or not run.entered[self.undo]:
+        if record.failed or self.undo not in record.entered:
             return None
         return Broken(f"step {self.undo} runs, although nothing failed", self.undo)
 
 
+def severity_of(name: str) -> Severity:
+    """The severity of a property: those of a test file are errors."""
+    return DEFAULT_PROPERTIES[name][0] if name in DEFAULT_PROPERTIES else Severity.ERROR
+
+
 def default_properties(flow: Flow) -> tuple[Property, ...]:
     """The properties that are checked of every flow."""
-    return (Ends(), NoOwnMistake(flow), *_undoing(flow))
+    return (Ends(), NoOwnMistake(), *_undoing(flow))
 
 
 def step_at(flow: Flow, path: str) -> Step | None:

@@ -1,0 +1,234 @@
+"""Properties of runs: what a test, or every run of a simulation, can be expected to keep besides its result.
+
+Steps are named as in the rest of a test file: by name, or by path, in which `[]` is every branch or iteration. A
+property of a step in a loop holds for each iteration by itself.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from flowserver.base.json_values import JsonObject
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX, Condition, holds
+from flowserver.expressions.fuel import Fuel
+from flowserver.flowtests.records import Record
+from flowserver.flowtests.resource_names import meant_by_key
+from flowserver.flowtests.step_paths import general, names_step, walk
+from flowserver.language.graph import Span
+from flowserver.machine.state import Status
+
+
+class Broken(NamedTuple):
+    """How a run breaks a property; `path` is the step that it is about."""
+
+    message: str
+    path: str | None = None
+
+
+class Property(Protocol):
+    """One property of runs."""
+
+    @property
+    def name(self) -> str:
+        """As test files and reports call it."""
+
+    @property
+    def span(self) -> Span | None:
+        """Its place in the test file; None if it is not from there."""
+
+    def broken_by(self, record: Record) -> Broken | None:
+        """How the run breaks it; None if it does not. What conditions visit counts in the record."""
+
+    def expectation(self) -> JsonObject:
+        """What a test expects that has this property."""
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """A step is not entered."""
+
+    step: str
+    span: Span | None = None
+    name: str = "never"
+
+    def broken_by(self, record: Record) -> Broken | None:
+        """How the run breaks it."""
+        found = next(_of_step(self.step, record.entered), None)
+        return None if found is None else Broken(f"step {found} was entered", found)
+
+    def expectation(self) -> JsonObject:
+        """What a test expects that has this property."""
+        return {self.name: [self.step]}
+
+
+@dataclass(frozen=True, slots=True)
+class AtMostOnce:
+    """A step is entered at most once, or a resource called at most for one entry. Calls that are repeated under an
+    idempotency key count once.
+    """
+
+    key: str
+    span: Span | None = None
+    name: str = "atMostOnce"
+
+    def broken_by(self, record: Record) -> Broken | None:
+        """How the run breaks it."""
+        entered = Counter(_of_step(self.key, record.entered))
+        for path, count in entered.items():
+            if count > 1:
+                return Broken(f"step {path} runs {count} times", path)
+        keys: dict[str, set[str]] = {}
+        for call in record.calls:
+            if names_step(self.key, call.path, call.step_name):
+                keys.setdefault(f"{call.execution_id} {call.path}", set()).add(call.key)
+            elif meant_by_key(self.key, call.target):
+                keys.setdefault("", set()).add(call.key)
+        for within, found in keys.items():
+            if len(found) > 1:
+                path = next(call.path for call in reversed(record.calls) if call.key in found)
+                what = f"step {path}" if within else self.key
+                return Broken(f"{what} is called with {len(found)} idempotency keys", path)
+        return None
+
+    def expectation(self) -> JsonObject:
+        """What a test expects that has this property."""
+        return {self.name: [self.key]}
+
+
+@dataclass(frozen=True, slots=True)
+class Compensated:
+    """A step is undone if and only if that is needed: it has succeeded, and `when` is true of the run.
+
+    A step with an attempt that may have done its work, for example after a time-out, may be undone and need not be.
+    """
+
+    step: str
+    undo: str
+    when: Condition | None = None
+    """None: the execution does not succeed."""
+    span: Span | None = None
+    name: str = "compensated"
+
+    def broken_by(self, record: Record) -> Broken | None:
+        """How the run breaks it."""
+        ran = Counter(_of_step(self.undo, record.entered))
+        done = [path for path in _of_step(self.step, record.done) if record.done[path]]
+        is_wanted = self._is_wanted(record)
+        if is_wanted:
+            for path in done:
+                if not any(_are_together(path, each) for each in ran):
+                    return Broken(f"step {path} has succeeded and is not undone: {self.undo} does not run", path)
+        possible = [*done, *_of_step(self.step, record.unsure)] if is_wanted else []
+        for path in ran:
+            if not any(_are_together(each, path) for each in possible):
+                return Broken(f"step {path} runs, although {self._why(is_wanted)}", path)
+        return None
+
+    def _is_wanted(self, record: Record) -> bool:
+        if self.when is None:
+            return record.execution.status is not Status.SUCCEEDED
+        return _holds(self.when, record)
+
+    def _why(self, is_wanted: bool) -> str:
+        if is_wanted:
+            return f"{self.step} has not succeeded"
+        if self.when is None:
+            return "the execution succeeds"
+        return f"`{self.when.text}` is not true"
+
+    def expectation(self) -> JsonObject:
+        """What a test expects that has this property."""
+        undo = self.undo if self.when is None else {"by": self.undo, "when": self.when.text}
+        return {self.name: {self.step: undo}}
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """A condition is true of the run, if another one is."""
+
+    then: Condition
+    if_: Condition | None = None
+    span: Span | None = None
+    name: str = "always"
+
+    def broken_by(self, record: Record) -> Broken | None:
+        """How the run breaks it."""
+        if self.if_ is not None and not _holds(self.if_, record):
+            return None
+        if _holds(self.then, record):
+            return None
+        where = "" if self.if_ is None else f", but `{self.if_.text}` is"
+        return Broken(f"`{self.then.text}` is not true{where}")
+
+    def expectation(self) -> JsonObject:
+        """What a test expects that has this property."""
+        if self.if_ is None:
+            return {self.name: [self.then.text]}
+        return {self.name: [{"if": self.if_.text, "then": self.then.text}]}
+
+
+COUNTS: Final = ("entered", "succeeded", "calls")
+"""The members of the document that count by step."""
+
+FACTS: Final[dict[str, str]] = {
+    "status": "`Succeeded`, `Failed` or `TimedOut`; `Running` if the run has no end",
+    "error": "the error's name; null if there is none",
+    "cause": "the error's text",
+    "input": "the execution's input",
+    "output": "its output; null unless it succeeded",
+    "path": "the list of the paths of all steps, in the order in which they were entered",
+    "entered": "by step how often it was entered",
+    "succeeded": "by step how often it succeeded",
+    "calls": "by step how many calls it made, those that were repeated included",
+    "tookSeconds": "virtual time from the start to the end",
+}
+"""What conditions of properties read. Steps count by name and by path, `entered.Ship`, `calls["pack[].label"]`."""
+
+
+def document_of(record: Record) -> JsonObject:
+    """The document that conditions of properties are about."""
+    execution = record.execution
+    return {
+        "status": str(execution.status),
+        "error": execution.error,
+        "cause": execution.cause,
+        "input": execution.input,
+        "output": execution.output,
+        "path": record.entered,
+        "entered": _counts(record, Counter(record.entered)),
+        "succeeded": _counts(record, record.done),
+        "calls": _counts(record, Counter(call.path for call in record.calls)),
+        "tookSeconds": record.took_ms / 1000,
+    }
+
+
+def _holds(condition: Condition, record: Record) -> bool:
+    fuel = Fuel(CONDITION_VALUES_MAX)
+    is_true = holds(condition, document_of(record), fuel)
+    record.visited += fuel.used
+    return is_true
+
+
+def _counts(record: Record, found: Counter[str]) -> JsonObject:
+    """The counts by name, by path, and by path with numbers; 0 for steps of the flow without any."""
+    counts: dict[str, int] = {}
+    for path, step in walk(record.flow):
+        counts[path] = counts[step.name] = 0
+    for path, count in found.items():
+        for key in {path, general(path), path.rpartition(".")[2]}:
+            counts[key] = counts.get(key, 0) + count
+    return counts
+
+
+def _of_step(wanted: str, paths: Iterable[str]) -> Iterator[str]:
+    """The paths of the step that is wanted."""
+    return (path for path in paths if names_step(wanted, path, path.rpartition(".")[2]))
+
+
+def _are_together(one: str, other: str) -> bool:
+    """Whether entries of two steps belong together: not if they are in different iterations of a loop around both."""
+    for mine, others in zip(one.split("."), other.split("."), strict=False):
+        if mine != others:
+            return general(mine) != general(others)
+    return True
