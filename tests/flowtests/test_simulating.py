@@ -44,6 +44,24 @@ def test_nothing_false_is_found(name: str) -> None:
     assert (failures != ()) == (name in FAILING)
 
 
+def test_a_name_that_collects_itself_is_no_list_of_lists() -> None:
+    text = """version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Pictures
+    iterationMapping: {collection: $.pictures, item: picture}
+    steps:
+      - {type: task, name: Shrink, resourceArn: 'acs:fc:::services/media/functions/shrink'}
+    outputMappings: [{target: small, source: '$local[*].small'}]
+  - type: task
+    name: Publish
+    resourceArn: acs:fc:::services/media/functions/publish
+    inputMappings: [{target: pictures, source: $local.small}]
+"""
+    assert simulate(text).failures == ()
+
+
 def test_equal_seeds_make_equal_runs() -> None:
     text = FLOWS["examples/saga/flow.yaml"]
     one, same, other = (simulate(text, settings=Settings(runs=60, seed=seed)) for seed in (1, 1, 2))

@@ -78,7 +78,7 @@ class KeyKinds:
     def _join(self, one: str, other: str) -> None:
         """Let two names share their facts."""
         kept, lost = self._root(one), self._root(other)
-        if kept == lost:
+        if kept == lost or self._holds(kept, lost) or self._holds(lost, kept):
             return
         facts = self._facts.pop(lost, KeyFacts())
         self._parents[lost] = kept
@@ -88,6 +88,18 @@ class KeyKinds:
             self._join(mine.element, facts.element)
         else:
             mine.element = mine.element or facts.element
+
+    def _holds(self, list_name: str, name: str) -> bool:
+        """Whether the elements of lists, at any depth, have the facts of the name: `{target: sizes, source:
+        $local[*].sizes}` does not make lists of themselves.
+        """
+        element = self._facts.get(list_name, KeyFacts()).element
+        while element is not None:
+            root = self._root(element)
+            if root == name:
+                return True
+            element = self._facts.get(root, KeyFacts()).element
+        return False
 
     def _read_step(self, step: Step) -> None:
         self._read_mappings(step.input_mappings)

@@ -10,6 +10,7 @@ from flowserver.base.json_values import Json, JsonObject
 from flowserver.flowtests.cases import STARTED_MS
 from flowserver.flowtests.simulating.key_kinds import KeyFacts, KeyKinds, Kind
 from flowserver.flowtests.simulating.read_keys import ReadKeys
+from flowserver.flowtests.step_paths import walk
 from flowserver.language.graph import Flow, TaskStep
 
 LEVELS_MAX: Final = 7
@@ -47,6 +48,7 @@ class MadeUpData:
     def __init__(self, flow: Flow) -> None:
         self._kinds = KeyKinds(flow)
         self._read = ReadKeys(flow, self._kinds)
+        self._repeated = {id(step) for path, step in walk(flow) if "[]" in path}
 
     def input(self, choices: Choices) -> JsonObject:
         """An input with every key that the flow reads."""
@@ -56,11 +58,13 @@ class MadeUpData:
         """A result with every key that the flow reads of this step's results.
 
         What other steps put out under a name may be theirs alone: plain results leave it out, others have it or not.
+        The results of an iteration are no larger than nested lists: all iterations together would pass any limit.
         """
+        level = 2 if id(step) in self._repeated else 1
         found: JsonObject = {}
         for key, is_others in self._read.of_result(step).items():
             if not is_others or (choices.random is not None and choices.random.random() < _OTHERS_SHARE):
-                found[key] = self._value(key, choices, 1)
+                found[key] = self._value(key, choices, level)
         return found
 
     def _value(self, name: str, choices: Choices, level: int) -> Json:
