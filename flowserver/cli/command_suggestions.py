@@ -29,7 +29,7 @@ _OTHER_WORDS: Final = {
     "ls": ("executions list", "flows list"),
     "new": ("apply",),
     "ps": ("executions list",),
-    "record": ("executions record",),
+    "record": ("test record",),
     "rerun": ("executions redrive",),
     "reset": ("executions redrive",),
     "retry": ("executions redrive",),

@@ -1,7 +1,8 @@
 """What `flowserver test` prints: a line for each test, findings with their places, coverage; or documents."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -14,6 +15,7 @@ from flowserver.flowtests.cases import Place
 from flowserver.flowtests.coverage import FileCoverage, percent_of
 from flowserver.flowtests.coverage_points import Kind
 from flowserver.flowtests.findings import Finding, located, render_finding
+from flowserver.flowtests.loading import Stamp
 from flowserver.flowtests.outcomes import Outcome
 from flowserver.language.diagnostics import DefinitionRejected, render
 from flowserver.language.graph import Span
@@ -30,6 +32,8 @@ class RunFile:
     rejected: DefinitionRejected | None
     outcomes: tuple[Outcome, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    made_from: Mapping[Path, Stamp] = field(default_factory=dict)
+    """The file itself and those that it names, as they were before they were read."""
 
     @property
     def mistakes(self) -> str:

@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "validate": Entry("flowserver.cli.validate:validate", "Check definitions, without a server."),
     "prove": Entry("flowserver.cli.prove:prove", "Find what can go wrong in flows, without a server."),
     "test": Entry("flowserver.cli.flow_tests:test", "Run flow tests, in virtual time and without a server."),
+    "test record": Entry("flowserver.cli.remote.recording:record_test", "Print a flow test that repeats an execution."),
     "schema": Entry("flowserver.cli.schema:schema", "Print the JSON Schema of flows, or of flow tests, for editors."),
     "lsp": Entry("flowserver.cli.lsp:lsp", "Serve an editor: findings, completion, navigation."),
     "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),
@@ -58,7 +59,10 @@ COMMANDS: Final = {
     "secrets": Entry("flowserver.cli.secrets:secrets", "Set, list and delete secrets of functions."),
     "keys": Entry("flowserver.cli.keys:keys", "Create, list, disable and delete access keys."),
 }
-"""Each command's function, or each group's `Typer`, in the order of the overview."""
+"""Each command's function, or each group's `Typer`, in the order of the overview.
+
+`test` is no group, because paths follow it; so a verb of it has both words as its name.
+"""
 
 
 _MEANT_BY: Final = "flowserver.cli.command_suggestions:meant_by"
@@ -176,14 +180,16 @@ class Commands(Group):
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """What the first word may be, for the shell."""
         with self._unloaded():
-            return super().shell_complete(ctx, incomplete)
+            return [each for each in super().shell_complete(ctx, incomplete) if " " not in each.value]
 
     def get_params(self, ctx: Any) -> Any:
         """The options that stand before the command."""
         return [converted_if_needed(each) for each in super().get_params(ctx)]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command of the first word; the error for another says which were probably meant."""
+        """The command of the first word, or of two; the error for another says which were probably meant."""
+        if " ".join(args[:2]) in COMMANDS:
+            args = [" ".join(args[:2]), *args[2:]]
         try:
             return super().resolve_command(ctx, args)
         except TyperException as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from flowserver.analysis.rules import Finding
 from flowserver.editing.files import Definition, FlowTest
 from flowserver.editing.texts import Extent, Text
-from flowserver.flowtests.reading import Definitions, read_test_file
+from flowserver.flowtests.reading import Referents, read_test_file
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 
 
@@ -31,10 +31,10 @@ def marks_of_definition(file: Definition) -> Iterator[Mark]:
         yield _mark(found, file.text)
 
 
-def marks_of_flow_test(file: FlowTest, path: Path, definitions: Definitions) -> Iterator[Mark]:
+def marks_of_flow_test(file: FlowTest, path: Path, referents: Referents) -> Iterator[Mark]:
     """The mistakes of a flow test file."""
     try:
-        read_test_file(path, file.text.text, file.limits, definitions)
+        read_test_file(path, file.text.text, file.limits, referents)
     except DefinitionRejected as rejected:
         for found in rejected.diagnostics:
             yield _mark(found, file.text)

@@ -3,7 +3,8 @@
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.editing.schema_parts import DRAFT, described, object_schema, one_of, ref
-from flowserver.flowtests.fields import FILE, HOLDS, MAY_RUN, OBJECTS, PROPERTIES_MAX, REAL, REPORT, TABLES, TIMES_MAX
+from flowserver.flowtests.fields import FILE, HOLDS, OBJECTS, PROPERTIES_MAX, TABLES, TIMES_MAX
+from flowserver.flowtests.real_calls import CALLEE_PATTERN
 
 _LISTS_OF_STEPS = ("path", "pathIncludes", "never", "atMostOnce")
 
@@ -22,11 +23,17 @@ def flow_test_schema(limits: Limits) -> JsonObject:
         **{name: object_schema(kind, limits, held) for name, kind in OBJECTS.items() if kind is not FILE},
         "replies": _alone_or_in_a_list("reply"),
         "reports": _alone_or_in_a_list("report"),
-        "repliesOrSubFlow": {
-            "if": {"type": "object", "required": [*REAL.fields]},
-            "then": ref("subFlow"),
-            "else": ref("replies"),
-        },
+        "repliesOrReal": _unless_real("replies", ref("realCall")),
+        "reportsOrReal": _unless_real("reports", ref("realCall")),
+        "repliesOrSubFlow": _unless_real("replies", ref("subFlow")),
+        "repliesOrEither": _unless_real(
+            "replies",
+            {
+                "if": {"properties": {"real": {"type": "string", "pattern": CALLEE_PATTERN}}},
+                "then": ref("realCall"),
+                "else": ref("subFlow"),
+            },
+        ),
         "expectedCalls": one_of(
             [{"type": "integer", "minimum": 0, "maximum": TIMES_MAX}, {"type": "array"}, ref("calls")]
         ),
@@ -36,8 +43,12 @@ def flow_test_schema(limits: Limits) -> JsonObject:
 
 
 def _table(name: str) -> JsonObject:
-    kind = "reports" if TABLES[name] is REPORT else "repliesOrSubFlow" if name in MAY_RUN else "replies"
-    return {"type": "object", "additionalProperties": ref(kind)}
+    of_table = {"flows": "repliesOrSubFlow", "steps": "repliesOrEither", "callbacks": "reportsOrReal"}
+    return {"type": "object", "additionalProperties": ref(of_table.get(name, "repliesOrReal"))}
+
+
+def _unless_real(name: str, real: JsonObject) -> JsonObject:
+    return {"if": {"type": "object", "required": ["real"]}, "then": real, "else": ref(name)}
 
 
 def _alone_or_in_a_list(name: str) -> JsonObject:

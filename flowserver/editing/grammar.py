@@ -71,8 +71,9 @@ def _in_flow_test(around: Kind, attribute: str, node: MapNode) -> Kind:
     if isinstance(around, Keys):
         if around.attribute == "calls":
             return flow_tests.CALLS
-        if around.attribute in flow_tests.MAY_RUN and attribute_of(node, "real") is not None:
-            return flow_tests.REAL
+        real = attribute_of(node, "real")
+        if real is not None:
+            return flow_tests.real_kind(around.attribute, text_of(real))
         return flow_tests.TABLES[around.attribute]
     if around is None or attribute not in around.fields:
         return None

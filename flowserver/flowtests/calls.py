@@ -5,9 +5,10 @@ from typing import Final, Protocol
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.flowtests.budget import Budget
-from flowserver.flowtests.cases import Case, Crash, Reply, Source, TestFile
+from flowserver.flowtests.cases import Case, Crash, Mock, Reply, Source, TestFile
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.mocks import CaseMocks, Supply, kind_of
+from flowserver.flowtests.real_calls import REAL_CALL_SECONDS, Callee, RealCall
 from flowserver.flowtests.resource_names import title_of
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
@@ -25,6 +26,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.sent_messages import reply_of
 from flowserver.machine.service_params import child_input, failure_of_action
+from flowserver.machine.state import Execution
 from flowserver.machine.sub_flow_reply import reply_to_start
 
 SUBMITTED: Final = Success({})
@@ -36,8 +38,11 @@ _MD5: Final = "0" * 32
 class Ordered:
     """A call that a step has ordered; `flow_name` is that of the sub-flow it starts, `input` what the callee gets."""
 
-    def __init__(self, source: Source, step: TaskStep, command: InvokeTask, path: str, now_ms: int) -> None:
+    def __init__(
+        self, source: Source, execution: Execution, step: TaskStep, command: InvokeTask, path: str, now_ms: int
+    ) -> None:
         self.source = source
+        self.execution = execution
         self.now_ms = now_ms
         self.step = step
         self.command = command
@@ -144,6 +149,9 @@ class MockedCalls:
         return answer if command.pattern is not Pattern.WAIT_FOR_CALLBACK else self._reported(ordered, answer, callback)
 
     def _take(self, supply: Supply, ordered: Ordered) -> Reply:
+        if supply.mock.callee is not None:
+            supply.taken += 1
+            return _really(supply.mock.callee, supply.mock, ordered)
         reply = supply.take()
         if reply is not None:
             return reply
@@ -168,6 +176,18 @@ class MockedCalls:
         message = f"step {ordered.path} waits for a callback, and the test has none"
         hint = f"add `callbacks: {{{ordered.path}: [{{succeed: {{}}}}]}}`, or `{{never: true}}` if none comes"
         return Finding(message, self._file.place(self._case.span), ordered.source.place(ordered.span), hint)
+
+
+def _really(callee: Callee, mock: Mock, ordered: Ordered) -> Reply:
+    """What a real call comes to. What takes a message from a queue or a topic answers the sender nothing."""
+    command, execution = ordered.command, ordered.execution
+    left = REAL_CALL_SECONDS
+    if command.deadline_at is not None:
+        left = min(left, max(1, (command.deadline_at - ordered.now_ms) // 1000))
+    is_sent = isinstance(command.target, (QueueTarget, TopicTarget))
+    call = RealCall(command, ordered.input, execution.flow_name, execution.name, left, wants_result=not is_sent)
+    result = callee(call)
+    return Reply(mock.span, None if is_sent and isinstance(result, Success) else result, mock.after_ms)
 
 
 def _replied(ordered: Ordered, reply: Reply) -> Answer:

@@ -8,6 +8,7 @@ from typing import Final
 
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.properties import Property
+from flowserver.flowtests.real_calls import Callee
 from flowserver.language.graph import Flow, Span
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
 from flowserver.machine.messages import Result
@@ -67,12 +68,17 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Mock:
-    """What answers the calls of a step or resource; `real` is the definition that a sub-flow runs instead."""
+    """What answers the calls of a step or resource."""
 
     key: str
     span: Span
     replies: tuple[Reply, ...] = ()
     real: Source | None = None
+    """The definition that a sub-flow runs instead."""
+    callee: Callee | None = None
+    """What the calls really reach instead."""
+    after_ms: int = 0
+    """How long a real call takes in virtual time."""
 
 
 Table = Mapping[str, Mock]

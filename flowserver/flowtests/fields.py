@@ -5,6 +5,7 @@ from typing import Final
 
 from flowserver.base.durations import DURATION
 from flowserver.flowtests.cases import Crash
+from flowserver.flowtests.real_calls import CALLEE_PATTERN, is_callee
 from flowserver.language.fields import INSTANT_PATTERN, NOT_EMPTY, Bounds, Field, ObjectKind, Shape
 from flowserver.machine.state import Status
 
@@ -103,6 +104,18 @@ REAL: Final = _kind(
     Field("real", (Shape.TEXT,), "File of its definition, from this file's folder.", required=True),
 )
 
+REAL_CALL: Final = _kind(
+    "a real call",
+    Field(
+        "real",
+        (Shape.TEXT,),
+        "A URL, or a Python handler as `file.py:function`.",
+        required=True,
+        pattern=CALLEE_PATTERN,
+    ),
+    _TIMING[0],
+)
+
 REPORT: Final = _kind(
     "a report",
     Field("succeed", (Shape.MAP,), "The output that the task succeeds with."),
@@ -189,6 +202,7 @@ OBJECTS: Final = MappingProxyType(
         "test": TEST,
         "reply": REPLY,
         "subFlow": REAL,
+        "realCall": REAL_CALL,
         "report": REPORT,
         "expectation": EXPECT,
         "calls": CALLS,
@@ -209,8 +223,12 @@ TABLES: Final = MappingProxyType(
 )
 """The mocks: what each entry holds, alone or in a list."""
 
-MAY_RUN: Final = frozenset({"steps", "flows"})
-"""The mocks of which an entry can be a sub-flow that runs."""
 
-KINDS: Final = (FILE, TEST, REPLY, REAL, REPORT, EXPECT, CALLS, UNDO, CLAIM)
+def real_kind(table: str, name: str) -> ObjectKind:
+    """What an entry with `real` is: a sub-flow that runs, or a real call. An entry of `steps` is either."""
+    runs = table == "flows" or (table == "steps" and not is_callee(name))
+    return REAL if runs else REAL_CALL
+
+
+KINDS: Final = (FILE, TEST, REPLY, REAL, REAL_CALL, REPORT, EXPECT, CALLS, UNDO, CLAIM)
 """Every kind, in the order of the reference page."""

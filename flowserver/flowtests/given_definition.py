@@ -1,12 +1,17 @@
 """A test file for one definition that is given as text, as a server gets both: there are no other files."""
 
 from pathlib import Path
+from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Source, TestFile
-from flowserver.flowtests.reading import NotAvailable, read_test_file
+from flowserver.flowtests.reading import read_test_file
+from flowserver.flowtests.real_calls import Callee, NotAvailable
 from flowserver.language.check_cost import Work
 from flowserver.language.graph import Flow
+
+_NO_FILES: Final = "`real` is not available on a server, which has no files"
+_NO_CALLS: Final = "`real` is not available on a server, which makes no calls for tests"
 
 
 class _Given:
@@ -18,8 +23,10 @@ class _Given:
         return Source(file, self._text, self._flow)
 
     def of_sub_flow(self, _: Path) -> Source:
-        hint = "mock the sub-flow, for example `{return: {}}`, or run `flowserver test`"
-        raise NotAvailable("`real` is not available on a server, which has no files", hint)
+        raise NotAvailable(_NO_FILES, "mock the sub-flow, for example `{return: {}}`, or run `flowserver test`")
+
+    def of_callee(self, _name: str, _folder: Path) -> Callee:
+        raise NotAvailable(_NO_CALLS, "mock the call, for example `{return: {}}`, or run `flowserver test`")
 
 
 def load_with(definition: str, flow: Flow, tests: str, limits: Limits, work: Work) -> TestFile:

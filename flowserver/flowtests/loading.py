@@ -7,23 +7,34 @@ from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Source, TestFile
 from flowserver.flowtests.file_names import SUFFIX
 from flowserver.flowtests.reading import read_test_file
+from flowserver.flowtests.real_calls import Callee, OpenCallee, open_none
 from flowserver.language.parser import parse
+
+Stamp = tuple[int, int] | None
+"""Time of change and size of a file; None if it is not there."""
 
 
 class Loader:
     """Loads files under the limits of a server."""
 
-    def __init__(self, limits: Limits, *, lenient: bool = False) -> None:
+    def __init__(self, limits: Limits, *, lenient: bool = False, callees: OpenCallee = open_none) -> None:
+        """`callees` opens what real calls reach."""
         self._limits = limits
+        self._callees = callees
         self._lenient = lenient
         self._sources: dict[Path, Source] = {}
+        self._stamps: dict[Path, Stamp] = {}
+        self.named: dict[Path, Stamp] = {}
+        """The files that the test file which was loaded last names, as they were before they were read."""
 
     def load(self, file: Path, text: str) -> TestFile:
         """Check the text of a file; raises DefinitionRejected, which has its mistakes."""
+        self.named = {}
         return read_test_file(file, text, self._limits, self)
 
     def of_flow(self, file: Path) -> Source:
         """The definition in a file; raises OSError, UnicodeDecodeError or DefinitionRejected."""
+        self._note(file)
         resolved = file.resolve()
         if resolved not in self._sources:
             text = file.read_text("utf-8")
@@ -32,6 +43,27 @@ class Loader:
         return self._sources[resolved]
 
     of_sub_flow = of_flow
+
+    def of_callee(self, name: str, folder: Path) -> Callee:
+        """What a real call reaches; raises NotAvailable."""
+        file, colon, _ = name.rpartition(":")
+        if colon and file.endswith(".py"):
+            self._note(folder / file)
+        return self._callees(name, folder)
+
+    def _note(self, file: Path) -> None:
+        if file not in self._stamps:
+            self._stamps[file] = stamp_of(file)
+        self.named[file] = self._stamps[file]
+
+
+def stamp_of(file: Path) -> Stamp:
+    """By which a change of the file is noticed."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def files_in(paths: Iterable[Path]) -> Iterator[Path]:
@@ -45,4 +77,9 @@ def files_in(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _is_hidden(file: Path) -> bool:
-    return any(part.startswith(".") or part == "node_modules" for part in file.parts)
+    return any(map(is_passed_over, file.parts))
+
+
+def is_passed_over(name: str) -> bool:
+    """Whether files and folders of this name are left out of what is in a folder."""
+    return name.startswith(".") or name == "node_modules"

@@ -1,11 +1,12 @@
-"""Reads the mocks of a file or a test: replies of calls, reports of callbacks, sub-flows that run."""
+"""Reads the mocks of a file or a test: replies of calls, reports of callbacks, sub-flows that run, real calls."""
 
 from collections.abc import Callable, Iterator
 
 from flowserver.base.durations import duration_seconds
 from flowserver.base.json_values import Json
 from flowserver.flowtests.cases import Crash, Mock, Mocks, Reply, Source, Table
-from flowserver.flowtests.fields import MAY_RUN, REAL, REPORT, TABLES
+from flowserver.flowtests.fields import REAL, REPORT, TABLES, real_kind
+from flowserver.flowtests.real_calls import Callee
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import ObjectKind
@@ -18,14 +19,18 @@ DURATION_HINT = "write a duration, such as 250ms, 3s, 1h30m or 2d"
 Opened = Callable[[Attributes, str], Source | None]
 """The definition whose file an attribute names."""
 
+OpenedCallee = Callable[[Attributes, str], Callee | None]
+"""What a real call reaches that an attribute names."""
+
 
 class MockReader:
     """Reads mocks; mistakes go into the report of the reader."""
 
-    def __init__(self, reader: AttributeReader, opened: Opened) -> None:
+    def __init__(self, reader: AttributeReader, opened: Opened, callee: OpenedCallee) -> None:
         self._reader = reader
         self._report = reader.report
         self._opened = opened
+        self._callee = callee
 
     def read(self, attributes: Attributes) -> Mocks:
         """The mocks among the attributes of a file or a test."""
@@ -33,15 +38,27 @@ class MockReader:
 
     def _table(self, attributes: Attributes, name: str, kind: ObjectKind) -> Table:
         node = attributes.get(name, MapNode)
-        return {each.name: self._mock(each, kind, name in MAY_RUN) for each in (node.entries if node else ())}
+        return {each.name: self._mock(each, name, kind) for each in (node.entries if node else ())}
 
-    def _mock(self, entry: Entry, kind: ObjectKind, may_run: bool) -> Mock:
+    def _mock(self, entry: Entry, name: str, kind: ObjectKind) -> Mock:
         node = entry.value
-        if may_run and isinstance(node, MapNode) and any(each.name == "real" for each in node.entries):
-            found = self._reader.read(node, REAL)
-            real = None if found is None else self._opened(found, "real")
-            return Mock(entry.name, entry.key_span, real=real)
-        return Mock(entry.name, entry.key_span, tuple(self._replies(node, kind)))
+        named = (
+            next((each.value for each in node.entries if each.name == "real"), None)
+            if isinstance(node, MapNode)
+            else None
+        )
+        if named is None:
+            return Mock(entry.name, entry.key_span, tuple(self._replies(node, kind)))
+        text = named.text if isinstance(named, ScalarNode) else ""
+        real = real_kind(name, text)
+        found = self._reader.read(node, real)
+        if found is None:
+            return Mock(entry.name, entry.key_span)
+        if real is REAL:
+            return Mock(entry.name, entry.key_span, real=self._opened(found, "real"))
+        return Mock(
+            entry.name, entry.key_span, callee=self._callee(found, "real"), after_ms=self._duration(found, "after")
+        )
 
     def _replies(self, node: Node, kind: ObjectKind) -> Iterator[Reply]:
         items = node.items if isinstance(node, ListNode) else (node,)

@@ -37,6 +37,8 @@ class Supply:
     @property
     def given(self) -> int | None:
         """How many calls it has replies for; None if it answers any number."""
+        if self.mock.callee is not None:
+            return None
         times = [reply.times for reply in self.mock.replies]
         return None if None in times else sum(each or 0 for each in times)
 

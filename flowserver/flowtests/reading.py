@@ -14,6 +14,7 @@ from flowserver.flowtests.expectation_reading import read_expectation
 from flowserver.flowtests.fields import FILE, TEST
 from flowserver.flowtests.known_names import KnownNames
 from flowserver.flowtests.mock_reading import MockReader
+from flowserver.flowtests.real_calls import Callee, NotAvailable
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected, Report, shown
@@ -22,18 +23,10 @@ from flowserver.language.nodes import ListNode, MapNode, ScalarNode, to_json
 from flowserver.language.source import read_source
 
 
-class NotAvailable(Exception):
-    """What a test file names cannot be used here; `hint` says what to do instead."""
+class Referents(Protocol):
+    """What a test file names outside itself.
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class Definitions(Protocol):
-    """The definitions that a test file names.
-
-    The methods raise OSError, UnicodeDecodeError, DefinitionRejected or NotAvailable.
+    The methods raise NotAvailable, those of definitions also OSError, UnicodeDecodeError and DefinitionRejected.
     """
 
     def of_flow(self, file: Path) -> Source:
@@ -42,13 +35,14 @@ class Definitions(Protocol):
     def of_sub_flow(self, file: Path) -> Source:
         """A definition that runs as a sub-flow."""
 
+    def of_callee(self, name: str, folder: Path) -> Callee:
+        """What a real call reaches."""
+
 
 _START = Span(1, 1, 1, 2)
 
 
-def read_test_file(
-    file: Path, text: str, limits: Limits, definitions: Definitions, work: Work | None = None
-) -> TestFile:
+def read_test_file(file: Path, text: str, limits: Limits, referents: Referents, work: Work | None = None) -> TestFile:
     """Read and check the text of a file; raises DefinitionRejected, which has all mistakes with their places.
 
     `work` counts the cost of the check and pauses it.
@@ -56,7 +50,7 @@ def read_test_file(
     report = Report()
     found: TestFile | None = None
     with contextlib.suppress(CheckingStopped):
-        found = _Reader(file, text, limits, definitions, report, work or Work()).read()
+        found = _Reader(file, text, limits, referents, report, work or Work()).read()
     if found is None or report.has_errors:
         raise DefinitionRejected(report.diagnostics())
     return found
@@ -65,16 +59,14 @@ def read_test_file(
 class _Reader:
     """Reads one file."""
 
-    def __init__(
-        self, file: Path, text: str, limits: Limits, definitions: Definitions, report: Report, work: Work
-    ) -> None:
+    def __init__(self, file: Path, text: str, limits: Limits, referents: Referents, report: Report, work: Work) -> None:
         self._file = file
         self._text = text
         self._report = report
         self._limits = limits
         self._work = work
         self._reader = AttributeReader(report, limits, self._work)
-        self._definitions = definitions
+        self._referents = referents
 
     def read(self) -> TestFile | None:
         limit = self._limits.flow_test_bytes_max
@@ -84,13 +76,13 @@ class _Reader:
         limits = replace(self._limits, definition_bytes_max=limit, definition_characters_max=4 * limit)
         root = read_source(self._text, limits, self._report, self._work, frozenset())
         attributes = self._reader.read(root, FILE)
-        source = None if attributes is None else self._source(attributes, "flow", self._definitions.of_flow)
+        source = None if attributes is None else self._source(attributes, "flow", self._referents.of_flow)
         if attributes is None or source is None:
             return None
         return self._read_cases(attributes, source)
 
     def _read_cases(self, attributes: Attributes, source: Source) -> TestFile | None:
-        mocks = MockReader(self._reader, self._sub_flow)
+        mocks = MockReader(self._reader, self._sub_flow, self._callee)
         shared = mocks.read(attributes)
         given = self._input(attributes)
         started_ms = self._instant(attributes) or STARTED_MS
@@ -163,7 +155,18 @@ class _Reader:
             return None
 
     def _sub_flow(self, attributes: Attributes, name: str) -> Source | None:
-        return self._source(attributes, name, self._definitions.of_sub_flow)
+        return self._source(attributes, name, self._referents.of_sub_flow)
+
+    def _callee(self, attributes: Attributes, name: str) -> Callee | None:
+        """What the attribute names; None if it is reported."""
+        node = attributes.get(name, ScalarNode)
+        if node is None:
+            return None
+        try:
+            return self._referents.of_callee(node.text, self._file.parent)
+        except NotAvailable as error:
+            self._report.error("unusable-callee", node.span, str(error), error.hint)
+            return None
 
     def _source(self, attributes: Attributes, name: str, opened: Callable[[Path], Source]) -> Source | None:
         """The definition whose file the attribute names; None if it is reported."""

@@ -181,7 +181,7 @@ class VirtualRun:
                 pass  # what is dropped or stopped here is a message that will find its wait over
 
     def _call(self, running: Running, command: InvokeTask, step: TaskStep, path: str) -> None:
-        ordered = Ordered(running.source, step, command, path, self._now_ms)
+        ordered = Ordered(running.source, running.execution, step, command, path, self._now_ms)
         answer = self._calls.answer(ordered)
         if answer.crash is Crash.BEFORE:
             self._later(running, self._now_ms, answer.crash)

@@ -53,6 +53,11 @@ def load_functions(host_file: HostFile, folder: Path) -> HostedFunctions:
     return {title: _load_function(title, entry, folder) for title, entry in host_file.functions.items()}
 
 
+def load_function(title: str, handler: str, folder: Path, timeout_seconds: int) -> HostedFunction:
+    """Load one handler, `file.py:name` relative to `folder`; raises HostingError."""
+    return _load_function(title, FunctionEntry(handler=handler, timeoutSeconds=timeout_seconds), folder)
+
+
 def _load_function(title: str, entry: FunctionEntry, folder: Path) -> HostedFunction:
     service, _, name = title.partition("/")
     code = _Code(title, folder)

@@ -65,6 +65,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "unreachable-step": "Warning: no way leads to this step.",
     "unsupported-action": "The action is known but not supported.",
     "unusable-flow": "The flow of a flow test cannot be read, or has errors.",
+    "unusable-callee": "What a flow test wants to call really cannot be called here.",
     "unused-error-mappings": "Warning: errorMappings have no effect without a catch.",
     "wrong-type": "A value is of the wrong type.",
 }

@@ -12,6 +12,7 @@ from flowserver.base.limits import Limits
 from flowserver.editing.files import Definition, EditedFile, FlowTest
 from flowserver.flowtests.cases import Source
 from flowserver.flowtests.file_names import SUFFIX
+from flowserver.flowtests.real_calls import unopened
 from flowserver.language.parser import parse
 
 _LIKE_A_DEFINITION: Final = re.compile(
@@ -84,6 +85,7 @@ class OpenFiles:
         return Source(file, text, parse(text, self._limits, allow_ref_tags=True, lenient=self._lenient).flow)
 
     of_sub_flow = of_flow
+    of_callee = staticmethod(unopened)
 
     def _opened(self, file: Path) -> OpenFile | None:
         for each in [*self._open.values()]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import flowserver
-from tests.benchmarks import calls, pairs, turns
+from tests.benchmarks import calls, flow_tests, pairs, turns
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
@@ -71,6 +71,13 @@ def _checkout(folder: Path) -> Path:
 def test_turns_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     turns.main(["--together", "2", "--rounds", "3"])
     assert re.match(r"2 together: \d+\.\d{3} ms of processor time", capsys.readouterr().out)
+
+
+def test_flow_tests_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    flow_tests.main(["--rounds", "1", "--commands", "1"])
+    shown = capsys.readouterr().out
+    assert re.match(r"a case: p50 \d+\.\d{3} ms, p99 \d+\.\d{3} ms, ", shown)
+    assert re.search(r"the command, 12 cases: \d+\.\d\d s", shown)
 
 
 @pytest.mark.slow

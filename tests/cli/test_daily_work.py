@@ -240,7 +240,7 @@ def test_a_name_with_a_slash_acts_on_nothing_else(flowserver, folder, written, s
 
 def test_an_execution_becomes_a_test(flowserver, folder):
     assert flowserver("start", "broken", "--name", "recorded", "--input", '{"password": "p"}', "--wait").exit_code == 1
-    recorded = flowserver("executions", "record", "broken/recorded")
+    recorded = flowserver("test", "record", "broken", "recorded")
     assert recorded.stderr == "hidden values, as their names sound like secrets: 1; the test may need others\n"
     (folder / "broken.flowtest.yaml").write_text(recorded.stdout)
     tested = flowserver("test", folder)
@@ -257,3 +257,24 @@ def test_an_execution_becomes_a_test(flowserver, folder):
     )
     assert flowserver("executions", "stop", "waits/recorded").exit_code == 0
     assert flowserver("executions", "record", "broken/missing").exit_code == 3
+
+
+def test_an_execution_is_recorded_by_either_spelling(flowserver, folder):
+    assert flowserver("start", "greet", "--name", "spelt", "--wait").exit_code == 0
+    recorded = {
+        flowserver(*words.split()).stdout
+        for words in ("test record greet spelt", "test record greet/spelt", "executions record greet/spelt")
+    }
+    assert len(recorded) == 1
+    assert flowserver("test", "record", "greet", "a/b").exit_code == 2
+    assert flowserver("test", "record", "greet").exit_code == 2
+
+
+def test_a_folder_named_record_has_its_tests(flowserver, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "record").mkdir()
+    (tmp_path / "record" / "f.yaml").write_text("version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n")
+    (tmp_path / "record" / "f.flowtest.yaml").write_text("flow: f.yaml\ntests: [{name: a}]\n")
+    for folder in ("./record", "record/"):
+        assert "  ✔ a" in flowserver("test", folder).stdout
+    assert "Missing argument 'FLOW'" in flowserver("test", "record").stderr

@@ -273,7 +273,7 @@ OF_SCHEMA = {
 }
 """Mistakes that the schema always sees."""
 
-OTHERS = {"checking-stopped", "unknown-resource", "unknown-step", "unusable-flow"}
+OTHERS = {"checking-stopped", "unknown-resource", "unknown-step", "unusable-callee", "unusable-flow"}
 """No mistakes of definitions."""
 
 

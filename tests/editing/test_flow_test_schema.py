@@ -14,6 +14,7 @@ from flowserver.editing.flow_test_schema import flow_test_schema
 from flowserver.flowtests.cases import Source
 from flowserver.flowtests.fields import KINDS, TABLES
 from flowserver.flowtests.reading import read_test_file
+from flowserver.flowtests.real_calls import unopened
 from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.parser import parse
 from tests.docs.pages import ROOT, blocks, pages
@@ -44,8 +45,8 @@ MOCKS: dict[str, Any] = {
     "functions": {"charge": [{"error": "E", "cause": "c", "times": 2}, {"return": 3, "always": True}]},
     "flows": {"child": {"real": "flow.yaml"}},
     "queues": {"q": {"after": "1h30m"}},
-    "topics": {"t": [{"never": True}]},
-    "steps": {"Ask": {"return": {}}, "Child": {"error": "E"}},
+    "topics": {"t": {"real": "HTTPS://a/b", "after": "1s"}},
+    "steps": {"Ask": {"real": "folder/h.py:f"}, "Child": {"real": "flow.yaml"}, "Tell": [{"never": True}]},
     "callbacks": {"Ask": [{"succeed": {}, "times": 1}, {"fail": "E", "cause": ""}]},
 }
 FULL: dict[str, Any] = {
@@ -106,6 +107,8 @@ class OneDefinition:
     def of_sub_flow(self, file: Path) -> Source:
         return SOURCE
 
+    of_callee = staticmethod(unopened)
+
 
 def errors_of(text: str) -> list[str]:
     """The ids of the mistakes in a file."""
@@ -148,7 +151,8 @@ def test_examples_and_pages() -> None:
 
 VALUE = st.one_of(
     VALUES,
-    st.sampled_from([{"real": "a.yaml"}, {"error": "E"}, {"succeed": {}}, "1s", [{"times": 1}], {"never": True}]),
+    st.sampled_from([{"real": "a.yaml"}, {"real": "a.py:f", "after": "1s"}, {"error": "E"}]),
+    st.sampled_from([{"succeed": {}}, "1s", [{"times": 1}], {"never": True}]),
 )
 NEAR = st.dictionaries(st.sampled_from(sorted({name for kind in KINDS for name in kind.fields})), VALUE, max_size=4)
 NEAR_TESTS = st.builds(
@@ -196,6 +200,9 @@ WRONG = [
     "flow: f\ntests: [{name: a, functions: {charge: []}}]",
     "flow: f\ntests: [{name: a, functions: {charge: {retrun: 1}}}]",
     "flow: f\ntests: [{name: a, functions: {charge: {real: f}}}]",
+    "flow: f\ntests: [{name: a, functions: {charge: {real: 'f.py:g', return: 1}}}]",
+    "flow: f\ntests: [{name: a, steps: {Child: {real: f.yaml, after: 1s}}}]",
+    "flow: f\ntests: [{name: a, callbacks: {Ask: {real: f.yaml}}}]",
     "flow: f\ntests: [{name: a, functions: {charge: {times: 0}}}]",
     "flow: f\ntests: [{name: a, functions: {charge: {after: 3}}}]",
     "flow: f\ntests: [{name: a, functions: {charge: {after: soon}}}]",
@@ -217,6 +224,7 @@ def one(mocks: str) -> str:
 ONLY_READER = {
     "unknown-step": [one("expect: {never: [Ship]}"), one("steps: {Ship: {}}")],
     "unknown-resource": [one("functions: {ship: {}}")],
+    "unusable-callee": [],  # with files: tests/cli/test_real_calls.py
     "unusable-flow": [],  # with files: tests/flowtests/test_mistakes.py
     "duplicate-name": ["flow: f\ntests: [{name: a}, {name: a}]"],
     "exactly-one": [

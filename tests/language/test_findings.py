@@ -24,7 +24,7 @@ LIMITS_PASSED = {
 }
 MANY_FINDINGS = {"checking-stopped", "more-warnings"}
 MISSING_TARGETS = {"unknown-flow", "unknown-function"}
-OF_FLOW_TESTS = {"unknown-resource", "unknown-step", "unusable-flow"}
+OF_FLOW_TESTS = {"unknown-resource", "unknown-step", "unusable-callee", "unusable-flow"}
 ELSEWHERE = {"bad-character", *LIMITS_PASSED, *MANY_FINDINGS, *MISSING_TARGETS, *OF_FLOW_TESTS}
 """Ids that need texts too large or unusual for a Markdown file, or a server, or a flow test; test_source.py,
 test_limits.py, test_work.py, test_deployments.py and flowtests/test_mistakes.py produce them.

@@ -13,6 +13,7 @@ from tests.support.server import PATIENCE_SECONDS
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[(3[1-7]|9[0-7])m")
+CLEAR = "\x1b[2J"
 CTRL_C = b"\x03"
 EMPTY_READ = 65_536
 
@@ -32,6 +33,8 @@ class Terminal:
         """The printed colours, as numbers of the terminal."""
         self.text = ""
         """The output so far, without colours and moves of the cursor."""
+        self.clears = 0
+        """How often the screen was cleared."""
 
     def read_until(self, words: str) -> None:
         """Return when the text was printed; AssertionError if the program ends before."""
@@ -55,6 +58,7 @@ class Terminal:
             return False
         printed = piece.decode(errors="replace")
         self.colours.update(COLOUR.findall(printed))
+        self.clears += printed.count(CLEAR)
         self.text += CONTROL.sub("", printed).replace("\r\n", "\n")
         return bool(piece)
 

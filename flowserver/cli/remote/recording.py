@@ -1,4 +1,4 @@
-"""The command `flowserver executions record`: a flow test made from an execution."""
+"""The commands `flowserver test record` and `flowserver executions record`: a flow test made from an execution."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +17,8 @@ from flowserver.flowtests.recording import NotRecordable, RecordedEvent, record
 _YAML: Final = "flowserver.cli.yaml_text:yaml_text"
 """Loaded when it is needed."""
 
+FlowName = Annotated[str, typer.Argument(metavar="FLOW", help="The flow; or the execution, written FLOW/NAME.")]
+ExecutionName = Annotated[str | None, typer.Argument(metavar="EXECUTION", help="The execution's name.")]
 ExecutionPath = Annotated[str, typer.Argument(metavar="EXECUTION", help="The execution, written FLOW/NAME.")]
 DefinitionFile = Annotated[
     Path | None,
@@ -25,7 +27,9 @@ DefinitionFile = Annotated[
 
 
 @remote
-def record_execution(session: Session, execution: ExecutionPath, definition: DefinitionFile = None) -> None:
+def record_test(
+    session: Session, flow: FlowName, execution: ExecutionName = None, definition: DefinitionFile = None
+) -> None:
     """Print a flow test that repeats an execution.
 
     The test has the execution's input, what its calls and callbacks answered, and what has come out. Members whose
@@ -34,9 +38,24 @@ def record_execution(session: Session, execution: ExecutionPath, definition: Def
 
     \b
     Examples:
-      flowserver executions record order/8f0c2a > flows/order.flowtest.yaml
-      flowserver executions record order/8f0c2a --definition flow.yaml
+      flowserver test record order 8f0c2a > flows/order.flowtest.yaml
+      flowserver test record order/8f0c2a --definition flow.yaml
     """
+    _record(session, flow if execution is None else f"{flow}/{execution}", definition)
+
+
+@remote
+def record_execution(session: Session, execution: ExecutionPath, definition: DefinitionFile = None) -> None:
+    """Print a flow test, as `flowserver test record` does.
+
+    \b
+    Example:
+      flowserver executions record order/8f0c2a > flows/order.flowtest.yaml
+    """
+    _record(session, execution, definition)
+
+
+def _record(session: Session, execution: str, definition: Path | None) -> None:
     flow, name = session.execution(execution)
     events = (
         RecordedEvent(each.type, each.step_path or "", parse_instant(each.time), each.detail)

@@ -134,6 +134,14 @@ async def test_sub_flows_do_not_run_on_a_server(client: httpx.AsyncClient) -> No
     assert mistake["message"] == "`real` is not available on a server, which has no files"
 
 
+@pytest.mark.parametrize("real", ["http://127.0.0.1:1/", "handlers.py:f"])
+async def test_a_server_makes_no_real_calls(client: httpx.AsyncClient, real: str) -> None:
+    report = await run(client, ORDER, {"flow": "f", "functions": {"charge": {"real": real}}, "tests": [{"name": "a"}]})
+    [mistake] = report["mistakes"]
+    assert mistake["message"] == "`real` is not available on a server, which makes no calls for tests"
+    assert mistake["hint"] == "mock the call, for example `{return: {}}`, or run `flowserver test`"
+
+
 async def test_nothing_is_stored(client: httpx.AsyncClient) -> None:
     await run(client, ORDER, TESTS)
     assert (await client.get("/v1/flows")).json()["flows"] == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from flowserver.base.limits import Limits
+from flowserver.cli.real_callees import RealCallees
 from flowserver.flowtests.cases import Case, TestFile
 from flowserver.flowtests.findings import render_finding
 from flowserver.flowtests.loading import Loader
@@ -61,8 +62,10 @@ class FlowTestFile(pytest.File):
         """Its tests; raises CollectError, which shows each mistake of the file."""
         file = _near(self.path)
         text = self.path.read_text("utf-8")
+        callees = RealCallees(Limits())
+        self.config.add_cleanup(callees.close)
         try:
-            tests = Loader(Limits()).load(file, text)
+            tests = Loader(Limits(), callees=callees.open).load(file, text)
         except DefinitionRejected as rejected:
             mistakes = (render(each, text, str(file)) for each in rejected.diagnostics)
             raise self.CollectError("\n".join(mistakes)) from None
