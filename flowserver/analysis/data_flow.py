@@ -64,7 +64,7 @@ def _object(**parts: Shape) -> Document:
 
 FLOW_CONTEXT: Final = _object(flow=_object(name=TEXT), execution=_object(name=TEXT, startedTime=TEXT))
 _STEP_CONTEXT: Final = overlaid(FLOW_CONTEXT, _object(step=_object(name=TEXT, eventId=Scalar("number"))))
-_TASK_CONTEXT: Final = overlaid(_STEP_CONTEXT, _object(task=_object(token=TEXT)))
+TASK_CONTEXT: Final = overlaid(_STEP_CONTEXT, _object(task=_object(token=TEXT)))
 _MESSAGE: Final = _object(MessageId=TEXT, MessageBodyMD5=TEXT, RequestId=TEXT)
 _STARTED_FIELDS: Final = ("RequestId", "FlowName", "FlowDefinition", "Name", "Input", "Output", "Status")
 _STARTED: Final = Document(
@@ -75,7 +75,7 @@ _STARTED: Final = Document(
 def context_of(step: Step) -> Document:
     """`$context` in the mappings of a step."""
     waits = isinstance(step, TaskStep) and step.pattern is Pattern.WAIT_FOR_CALLBACK
-    return _TASK_CONTEXT if waits else _STEP_CONTEXT
+    return TASK_CONTEXT if waits else _STEP_CONTEXT
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from flowserver.editing.outline import Outline
 from flowserver.editing.texts import Extent, Moves, Text
 from flowserver.editing.tree import Found, Tree, read_tree
 from flowserver.language.diagnostics import DefinitionRejected
+from flowserver.language.graph import Span
 from flowserver.language.nodes import Node
 from flowserver.language.parser import parse
 
@@ -65,8 +66,12 @@ class EditedFile:
 
     def extent(self, node: Node) -> Extent:
         """Where a value of the readable file is in this text."""
+        return self.moved(node.span)
+
+    def moved(self, span: Span) -> Extent:
+        """Where a place of the readable file is in this text."""
         readable = self.readable or self
-        found = readable.text.extent_of(node.span)
+        found = readable.text.extent_of(span)
         if readable is self:
             return found
         start = self.moves.to_newer(found.start)
@@ -99,6 +104,10 @@ class Definition(EditedFile):
     def proof(self) -> Proof:
         """All findings."""
         return prove(self.text.text, self.limits, lenient=self.lenient)
+
+    def learn(self) -> None:
+        """Find what is known of its data now, for a later text that is not valid."""
+        assert self.known is not None
 
     @cached_property
     def known(self) -> Mapping[str, KnownStep]:
@@ -139,7 +148,7 @@ class Surroundings(Protocol):
     """The other files, open in the editor or beside a file."""
 
     def definition(self, file: Path) -> Definition | None:
-        """The definition in a file; None if there is none."""
+        """The definition in a file, each time the same object until it changes; None if there is none."""
 
     def flow_tests_of(self, file: Path) -> Iterable[tuple[Path, FlowTest]]:
         """The flow test files that run the definition in a file."""

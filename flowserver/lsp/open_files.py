@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from cachetools import LRUCache
 from pygls.uris import to_fs_path
 
 from flowserver.base.limits import Limits
@@ -19,6 +21,9 @@ _LIKE_A_DEFINITION: Final = re.compile(
     r"""^(?:version:\s*["']?v1|type:\s*["']?flow\b|steps:)|"type"\s*:\s*"flow"\s*[,}]""", re.MULTILINE
 )
 """Editors send all YAML files. Others than these are left alone."""
+
+FILES_READ_MAX: Final = 100
+"""Files that are not open and are remembered until they change."""
 
 FOLDER_FILES_MAX: Final = 1_000
 """Flow test files of one folder that are looked at."""
@@ -40,6 +45,7 @@ class OpenFiles:
         self._limits = limits
         self._lenient = lenient
         self._open: dict[str, OpenFile] = {}
+        self._read: LRUCache[Path, tuple[tuple[int, int], EditedFile]] = LRUCache(FILES_READ_MAX)
 
     def put(self, uri: str, version: int | None, text: str) -> OpenFile | None:
         """Take in a file, or its new text; None for a file of another kind."""
@@ -66,6 +72,13 @@ class OpenFiles:
         """An open file."""
         return self._open.get(uri)
 
+    def of_path(self, path: Path) -> tuple[str, EditedFile] | None:
+        """A file by its path with its URI, open or not; None if it cannot be used."""
+        if opened := self._opened(path):
+            return opened.uri, opened.file
+        found = self._on_disk(path)
+        return None if found is None else (path.as_uri(), found)
+
     def tests_open_on(self, uri: str) -> Iterator[OpenFile]:
         """The open flow tests that run the definition with this URI."""
         path = path_of(uri)
@@ -76,7 +89,45 @@ class OpenFiles:
             if any(_same(own.parent / name, path) for name in each.file.definitions):
                 yield each
 
-    # What flow tests ask for when they are read.
+    # The other files, for `flowserver.editing`
+
+    def definition(self, file: Path) -> Definition | None:
+        """The definition in a file, open or not; None if there is none."""
+        if opened := self._opened(file):
+            return opened.file if isinstance(opened.file, Definition) else None
+        found = self._on_disk(file)
+        return found if isinstance(found, Definition) else None
+
+    def flow_tests_of(self, file: Path) -> Iterator[tuple[Path, FlowTest]]:
+        """The flow test files, open or in the folder of a definition, that run it."""
+        seen = set()
+        for each in self.tests_open_on(file.as_uri()):
+            if (path := path_of(each.uri)) is not None and isinstance(each.file, FlowTest):
+                seen.add(path.resolve())
+                yield path, each.file
+        for path in islice(sorted(file.parent.glob(f"*{SUFFIX}")), FOLDER_FILES_MAX):
+            test = None if path.resolve() in seen or self._opened(path) else self._on_disk(path)
+            if isinstance(test, FlowTest) and any(_same(path.parent / name, file) for name in test.definitions):
+                yield path, test
+
+    def _on_disk(self, path: Path) -> EditedFile | None:
+        """A file that is not open, read again when it changes; None if it cannot be used."""
+        try:
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            known = self._read.get(path)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            if status.st_size > self._limits.flow_test_bytes_max:
+                return None
+            file = self._file(path.as_uri(), path.read_text("utf-8"), None)
+        except (OSError, ValueError):
+            return None
+        if file is not None:
+            self._read[path] = (stamp, file)
+        return file
+
+    # What flow tests ask for when they are read
 
     def of_flow(self, file: Path) -> Source:
         """The definition in a file, as the editor has it; raises OSError, UnicodeDecodeError or DefinitionRejected."""

@@ -7,7 +7,10 @@ from lsprotocol import types
 
 import flowserver
 from flowserver.analysis.rules import RULES
+from flowserver.editing.completion_items import Item, ItemKind
 from flowserver.editing.findings import Mark
+from flowserver.editing.fixes import Fix
+from flowserver.editing.symbols import GROUP, TEST, Symbol
 from flowserver.editing.texts import Extent, Position, Text, Units
 from flowserver.language.diagnostics import Severity
 
@@ -19,6 +22,26 @@ _DOCS: Final = Path(flowserver.__file__).parents[1] / "docs" / "reference"
 _SEVERITIES: Final = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
+}
+_ITEM_KINDS: Final = {
+    ItemKind.ATTRIBUTE: types.CompletionItemKind.Property,
+    ItemKind.WORD: types.CompletionItemKind.Value,
+    ItemKind.STEP: types.CompletionItemKind.Function,
+    ItemKind.REFERENCE: types.CompletionItemKind.Reference,
+    ItemKind.RESOURCE: types.CompletionItemKind.Module,
+    ItemKind.TEMPLATE: types.CompletionItemKind.Snippet,
+}
+_SYMBOL_KINDS: Final = {
+    "task": types.SymbolKind.Function,
+    "wait": types.SymbolKind.Event,
+    "pass": types.SymbolKind.Constant,
+    "choice": types.SymbolKind.Enum,
+    "parallel": types.SymbolKind.Module,
+    "foreach": types.SymbolKind.Array,
+    "succeed": types.SymbolKind.Boolean,
+    "fail": types.SymbolKind.Boolean,
+    GROUP: types.SymbolKind.Namespace,
+    TEST: types.SymbolKind.Method,
 }
 _NEVER_RUNS: Final = "unreachable-step"
 
@@ -61,7 +84,46 @@ class Shown:
             related_information=way or None,
         )
 
+    def symbol(self, symbol: Symbol) -> types.DocumentSymbol:
+        """An entry of the outline."""
+        return types.DocumentSymbol(
+            name=symbol.name,
+            detail=symbol.detail,
+            kind=_SYMBOL_KINDS.get(symbol.kind, types.SymbolKind.Object),
+            range=self.range(symbol.extent),
+            selection_range=self.range(symbol.name_extent),
+            children=[self.symbol(each) for each in symbol.inner],
+        )
+
+    def action(self, fix: Fix, uri: str) -> types.CodeAction:
+        """A change for a finding."""
+        edit = types.TextEdit(self.range(fix.edit.extent), fix.edit.text)
+        return types.CodeAction(
+            title=fix.title,
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[self.diagnostic(fix.mark, uri)],
+            is_preferred=fix.is_preferred,
+            edit=types.WorkspaceEdit({uri: [edit]}),
+        )
+
 
 def _page_of(id: str) -> types.CodeDescription | None:
     page = _DOCS / ("rules.md" if id in RULES else "diagnostics.md")
     return types.CodeDescription(page.as_uri()) if page.is_file() else None
+
+
+def completion_item(number: int, item: Item, range_: types.Range, knows_snippets: bool) -> types.CompletionItem:
+    """An entry of a list of completions, which keeps its place in it."""
+    about = types.MarkupContent(types.MarkupKind.Markdown, item.documentation) if item.documentation else None
+    is_snippet = item.is_snippet and knows_snippets
+    return types.CompletionItem(
+        label=item.label,
+        kind=_ITEM_KINDS[item.kind],
+        detail=item.detail or None,
+        documentation=about,
+        sort_text=f"{number:04}",
+        filter_text=item.label,
+        insert_text_format=types.InsertTextFormat.Snippet if is_snippet else types.InsertTextFormat.PlainText,
+        insert_text_mode=types.InsertTextMode.AdjustIndentation if is_snippet else None,
+        text_edit=types.TextEdit(range_, item.insert if is_snippet else item.plain),
+    )

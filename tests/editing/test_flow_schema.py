@@ -28,7 +28,7 @@ SCHEMA = flow_schema(LIMITS)
 VALIDATOR = Draft7Validator(SCHEMA)
 OF_PROFILES = {profile: Draft7Validator(flow_schema(Limits.of(profile))) for profile in ("default", "cloud")}
 PAGE = DOCS / "how-to" / "edit-flows.md"
-RANDOM_FLOWS = 300
+RANDOM_FLOWS = 120
 
 
 def check(text: str, limits: Limits = LIMITS, validator: Draft7Validator = VALIDATOR) -> bool:

@@ -16,6 +16,7 @@ CAPABILITIES: dict[str, Any] = {
     "textDocument": {
         "completion": {"completionItem": {"snippetSupport": True, "documentationFormat": ["markdown"]}},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "rename": {"prepareSupport": True},
         "publishDiagnostics": {"relatedInformation": True},
     }
 }
@@ -25,18 +26,18 @@ class Editor:
     """Start the server as a context; inside, requests and notifications go back and forth."""
 
     def __init__(self, folder: Path, *options: str, encodings: list[str] | None = None) -> None:
-        self._folder = folder
+        self.folder = folder
         self._options = options
         self._encodings = encodings
         self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self._kept: list[dict[str, Any]] = []
+        self.kept: list[dict[str, Any]] = []
         self._last_id = 0
         self._versions: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
             [*COMMAND, *self._options],
-            cwd=self._folder,
+            cwd=self.folder,
             env=clean_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -63,7 +64,7 @@ class Editor:
         capabilities = CAPABILITIES | (
             {"general": {"positionEncodings": self._encodings}} if self._encodings is not None else {}
         )
-        root = self._folder.as_uri()
+        root = self.folder.as_uri()
         offered = self.request("initialize", {"processId": None, "rootUri": root, "capabilities": capabilities})
         self.notify("initialized", {})
         return offered
@@ -104,14 +105,14 @@ class Editor:
 
     def wait_for(self, is_wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first message that is wanted; others are kept."""
-        for message in self._kept:
+        for message in self.kept:
             if is_wanted(message):
-                self._kept.remove(message)
+                self.kept.remove(message)
                 return message
         while (message := self._messages.get(timeout=PATIENCE_SECONDS)) is not None:
             if is_wanted(message):
                 return message
-            self._kept.append(message)
+            self.kept.append(message)
         raise AssertionError(f"the server has ended: {self.stderr()}")
 
     def stderr(self) -> str:
@@ -134,7 +135,7 @@ class Editor:
 
     def uri(self, name: str) -> str:
         """The URI of a file of the folder."""
-        return (self._folder / name).as_uri()
+        return (self.folder / name).as_uri()
 
     def open(self, name: str, text: str) -> list[dict[str, Any]]:
         """Open a file; returns its findings."""
@@ -149,16 +150,31 @@ class Editor:
         document = {"uri": self.uri(name), "version": self._versions[name]}
         self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
 
+    def close(self, name: str) -> dict[str, Any]:
+        """Close a file; returns what is published then."""
+        del self._versions[name]
+        self.notify("textDocument/didClose", {"textDocument": {"uri": self.uri(name)}})
+        params: dict[str, Any] = self.wait_for(
+            lambda message: self._is_about(message, name) and "version" not in message["params"]
+        )["params"]
+        return params
+
+    def close_all(self) -> None:
+        """Close every file."""
+        for name in [*self._versions]:
+            self.close(name)
+        self.kept.clear()
+
+    def _is_about(self, message: dict[str, Any], name: str) -> bool:
+        is_published = message.get("method") == "textDocument/publishDiagnostics"
+        return is_published and message["params"]["uri"] == self.uri(name)
+
     def findings(self, name: str) -> list[dict[str, Any]]:
         """The findings of the present version of a file."""
-        wanted = {"uri": self.uri(name), "version": self._versions[name]}
-
-        def is_wanted(message: dict[str, Any]) -> bool:
-            params = message.get("params") or {}
-            published = message.get("method") == "textDocument/publishDiagnostics"
-            return published and {key: params.get(key) for key in wanted} == wanted
-
-        found: list[dict[str, Any]] = self.wait_for(is_wanted)["params"]["diagnostics"]
+        version = self._versions[name]
+        found: list[dict[str, Any]] = self.wait_for(
+            lambda message: self._is_about(message, name) and message["params"].get("version") == version
+        )["params"]["diagnostics"]
         return found
 
     def at(self, name: str, line: int, character: int) -> dict[str, Any]:

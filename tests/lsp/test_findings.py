@@ -1,6 +1,6 @@
 """`flowserver lsp` as an editor sees it: what it publishes about the texts that it gets."""
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,11 +27,18 @@ steps:
 """
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    with Editor(tmp_path_factory.mktemp("flows")) as editor:
+        editor.initialize()
+        yield editor
+
+
 @pytest.fixture
-def editor(tmp_path: Path):
-    with Editor(tmp_path) as started:
-        started.initialize()
-        yield started
+def editor(started: Editor) -> Iterator[Editor]:
+    """An editor without open files."""
+    yield started
+    started.close_all()
 
 
 def shown(found: dict[str, Any]) -> tuple[str, int, tuple[int, int], tuple[int, int]]:
@@ -85,8 +92,8 @@ def test_columns_are_in_the_units_that_the_editor_prefers(tmp_path, encoding, mo
         assert start == (3, text.splitlines()[3].index("$inptu") + more)
 
 
-def test_a_flow_test_is_checked_with_the_definition_that_is_open(editor, tmp_path):
-    (tmp_path / "a.yaml").write_text(VALID)
+def test_a_flow_test_is_checked_with_the_definition_that_is_open(editor):
+    (editor.folder / "a.yaml").write_text(VALID)
     test = "flow: a.yaml\ntests: [{name: one, expect: {path: [q]}}]\n"
     (found,) = editor.open("a.flowtest.yaml", test)
     assert (found["code"], found["range"]["start"]) == ("unknown-step", {"line": 1, "character": 36})
@@ -100,14 +107,12 @@ def test_other_yaml_is_left_alone(editor):
     document = {"uri": editor.uri("other.yaml"), "languageId": "yaml", "version": 1, "text": "services: {web: {}}\n"}
     editor.notify("textDocument/didOpen", {"textDocument": document})
     assert editor.open("a.yaml", VALID) == []
-    assert editor._kept == []
+    assert editor.kept == []
 
 
 def test_findings_go_when_a_file_is_closed(editor):
     editor.open("a.yaml", WRONG)
-    editor.notify("textDocument/didClose", {"textDocument": {"uri": editor.uri("a.yaml")}})
-    gone = editor.wait_for(lambda message: message.get("method") == "textDocument/publishDiagnostics")
-    assert gone["params"] == {"uri": editor.uri("a.yaml"), "diagnostics": []}
+    assert editor.close("a.yaml") == {"uri": editor.uri("a.yaml"), "diagnostics": []}
 
 
 HOSTILE = {

@@ -43,6 +43,10 @@ def test_it_survives_messages_that_are_none(tmp_path):
 
 def test_a_request_before_the_handshake(tmp_path):
     with Editor(tmp_path) as editor:
-        assert "error" in editor.reply("textDocument/hover", editor.at("a.yaml", 0, 0))
+        assert editor.reply("textDocument/hover", editor.at("a.yaml", 0, 0))["id"] == 1
+        editor.notify(
+            "textDocument/didChange", {"textDocument": {"uri": "file:///a", "version": 1}, "contentChanges": []}
+        )
         editor.initialize()
+        assert editor.open("a.yaml", VALID) == []
         assert editor.end() == ExitCode.DONE

@@ -1,0 +1,196 @@
+"""Where a step is named: by itself, by gotos of its list, and in flow test files."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from flowserver.base.names import is_name
+from flowserver.editing.edits import Edit, replaced
+from flowserver.editing.files import Definition, EditedFile, FlowTest, Surroundings
+from flowserver.editing.grammar import Keys
+from flowserver.editing.outline import Outline, StepEntry
+from flowserver.editing.texts import Extent
+from flowserver.flowtests.step_paths import general
+from flowserver.language.diagnostics import shown
+from flowserver.language.nodes import MapNode, ScalarNode
+from flowserver.machine.event_paths import is_path
+
+_LISTS: Final = ("path", "pathIncludes", "never")
+_OF_OWN_FLOW: Final = ("path", "pathIncludes")
+_TABLES: Final = ("steps", "callbacks", "calls")
+_LAST_NUMBER: Final = re.compile(r"\[[0-9]*\]\Z")
+
+
+class CannotRename(Exception):
+    """The step cannot have that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a file; `file` is None for the file that is asked about."""
+
+    file: Path | None
+    extent: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A step's name or path in a flow test."""
+
+    text: str
+    extent: Extent
+    attribute: str
+
+
+def step_at(file: Definition, offset: int) -> StepEntry | None:
+    """The step whose name is at an offset, or that a goto there leads to."""
+    node = _scalar_at(file, offset)
+    if node is None:
+        return None
+    if step := file.outline.by_name_node(node):
+        return step
+    holder = file.outline.by_goto(node)
+    return None if holder is None else holder.within.named(node.text)
+
+
+def _scalar_at(file: EditedFile, offset: int) -> ScalarNode | None:
+    found = file.at(offset)
+    return found.spot.node if found and found.key is None and isinstance(found.spot.node, ScalarNode) else None
+
+
+def name_extent(file: Definition, step: StepEntry) -> Extent:
+    """Where a step's name is written; without a name, its begin."""
+    if step.name_node is not None:
+        return file.extent(step.name_node)
+    start = file.extent(step.node).start
+    return Extent(start, start)
+
+
+def mentions(test: FlowTest) -> list[Mention]:
+    """Every name and path of a step in a flow test, in order."""
+    return sorted(_mentions(test), key=lambda mention: mention.extent)
+
+
+def _mentions(test: FlowTest) -> Iterator[Mention]:
+    readable = test.readable
+    if readable is None or readable.tree is None:
+        return
+    for spot in readable.tree.spots():
+        if spot.in_list and spot.attribute in _LISTS and isinstance(spot.node, ScalarNode):
+            yield Mention(spot.node.text, test.extent(spot.node), spot.attribute)
+        if isinstance(spot.kind, Keys) and spot.kind.attribute in _TABLES and isinstance(spot.node, MapNode):
+            for entry in spot.node.entries:
+                yield Mention(entry.name, test.moved(entry.key_span), spot.kind.attribute)
+
+
+def meant_by(mention: Mention, outline: Outline) -> StepEntry | None:
+    """The step that a mention means, by name the first."""
+    if is_path(mention.text) or mention.attribute in _OF_OWN_FLOW:
+        path = general(mention.text)
+        return next((step for step in outline.steps() if general(step.path) == path), None)
+    return next((step for step in outline.steps() if step.name == mention.text), None)
+
+
+def mention_at(test: FlowTest, offset: int) -> Mention | None:
+    """The mention at an offset."""
+    return next((each for each in mentions(test) if each.extent.holds(offset)), None)
+
+
+def definitions_of(test: FlowTest, path: Path, others: Surroundings) -> Iterator[tuple[Path, Definition]]:
+    """The definitions that a flow test runs, its own first."""
+    for name in (test.flow, *sorted(test.definitions - {test.flow})):
+        definition = others.definition(path.parent / name) if name else None
+        if definition is not None:
+            yield path.parent / name, definition
+
+
+def step_of_mention(
+    mention: Mention, test: FlowTest, path: Path, others: Surroundings
+) -> tuple[Path, Definition, StepEntry] | None:
+    """The step that a mention means, with its definition."""
+    for file, definition in definitions_of(test, path, others):
+        if step := meant_by(mention, definition.outline):
+            return file, definition, step
+    return None
+
+
+# References and renaming
+
+
+def references(file: Definition, step: StepEntry, path: Path | None, others: Surroundings) -> Iterator[Place]:
+    """Every place that names a step, itself first."""
+    for extent in _in_definition(file, step):
+        yield Place(None, extent)
+    for test_path, edit in _in_tests(file, step, step.name, path, others):
+        yield Place(test_path, edit.extent)
+
+
+def _in_definition(file: Definition, step: StepEntry) -> Iterator[Extent]:
+    own = None if step.name_node is None else file.extent(step.name_node)
+    if own is not None:
+        yield own
+    seen = {own}
+    for other in step.within.steps:
+        for goto in other.gotos:
+            if goto.text == step.name and (extent := file.extent(goto)) not in seen:  # an alias repeats its place
+                seen.add(extent)
+                yield extent
+
+
+def check_new_name(step: StepEntry, new: str) -> None:
+    """Raises CannotRename for a name that the step cannot have."""
+    if not is_name(new):
+        rule = "1-128 letters, digits, `_` or `-`, beginning with a letter or `_`"
+        raise CannotRename(f"{shown(new)} is not a step name: {rule}")
+    if any(other is not step and other.name == new for other in step.within.steps):
+        raise CannotRename(f"{shown(new)} is a step of this list already")
+
+
+def renamed(
+    file: Definition, step: StepEntry, new: str, path: Path | None, others: Surroundings
+) -> Iterator[tuple[Path | None, Edit]]:
+    """The changes that give a step another name, by file; raises CannotRename."""
+    if file.readable is not file:
+        raise CannotRename("the text is not YAML at present, so a change could go to a wrong place")
+    check_new_name(step, new)
+    for extent in _in_definition(file, step):
+        yield None, replaced(file.text.text, extent, step.name, new)
+    yield from _in_tests(file, step, new, path, others)
+
+
+def _in_tests(
+    file: Definition, step: StepEntry, new: str, path: Path | None, others: Surroundings
+) -> Iterator[tuple[Path, Edit]]:
+    for test_path, test in others.flow_tests_of(path) if path is not None else ():
+        own = next(definitions_of(test, test_path, others), None)
+        is_own = own is not None and own[1] is file
+        for mention in mentions(test):
+            if not is_own and (own is None or _is_of(mention, own[1].outline)):
+                continue
+            at = _where_named(mention, step, file.outline)
+            if at is not None:
+                yield test_path, replaced(test.text.text, mention.extent, step.name, new, at)
+
+
+def _is_of(mention: Mention, outline: Outline) -> bool:
+    return mention.attribute in _OF_OWN_FLOW or meant_by(mention, outline) is not None
+
+
+def _where_named(mention: Mention, step: StepEntry, outline: Outline) -> int | None:
+    """Where in a mention the step's name begins; None if it is another's.
+
+    A bare name that two steps have is left alone: after the change it still means the other one.
+    """
+    if not is_path(mention.text) and mention.attribute not in _OF_OWN_FLOW:
+        is_only_one = sum(other.name == step.name for other in outline.steps()) == 1
+        return 0 if mention.text == step.name and is_only_one else None
+    begin = 0
+    parts = mention.text.split(".")
+    for number, part in enumerate(parts):
+        path = ".".join(parts[: number + 1])
+        if _LAST_NUMBER.sub("", general(path)) == general(step.path):
+            return begin
+        begin += len(part) + 1
+    return None

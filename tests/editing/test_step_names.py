@@ -1,0 +1,190 @@
+"""Where steps are named: go to a step, its references, its new name."""
+
+import pytest
+
+from flowserver.editing.step_names import (
+    CannotRename,
+    mention_at,
+    name_extent,
+    references,
+    renamed,
+    step_at,
+    step_of_mention,
+)
+from tests.editing.conftest import CURSOR, FOLDER, ORDER, TESTS, Folder
+
+FLOW = FOLDER / "order.yaml"
+TEST = FOLDER / "order.flowtest.yaml"
+
+
+def with_cursor(text: str, at: str, number: int = 0) -> str:
+    """The text with the cursor after the first character of a word, the number-th of its kind."""
+    offset = -1
+    for _ in range(number + 1):
+        offset = text.index(at, offset + 1)
+    return text[: offset + 1] + CURSOR + text[offset + 1 :]
+
+
+def line_of(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+@pytest.mark.parametrize(
+    ("at", "number", "line"),
+    [("mail}", 0, 24), ("mail\n    default", 0, 24), ("charge}", 0, 5), ("charge\n", 0, 5), ("label,", 0, 15)],
+)
+def test_a_goto_leads_to_its_step(folder: Folder, at, number, line):
+    file, offset = folder.at_cursor("order.yaml", with_cursor(ORDER, at, number))
+    step = step_at(file, offset)
+    assert line_of(ORDER, name_extent(file, step).start) == line
+
+
+def test_other_places_lead_nowhere(folder: Folder):
+    for at in ("type: task", "receipt", "name: mail", "acs:fc"):
+        file, offset = folder.at_cursor("order.yaml", with_cursor(ORDER, at))
+        assert step_at(file, offset) is None
+
+
+def test_a_goto_to_another_list_leads_nowhere(folder: Folder):
+    text = ORDER.replace("default: {goto: charge}", "default: {goto: label}")
+    file, offset = folder.at_cursor("order.yaml", with_cursor(text, "label}", 1))
+    assert step_at(file, offset) is None
+
+
+def found_in(folder: Folder, text: str, at: str, number: int = 0) -> list[tuple[str, int]]:
+    file, offset = folder.at_cursor("order.yaml", with_cursor(text, at, number))
+    step = step_at(file, offset)
+    texts = {None: file.text.text, TEST: folder.files[TEST].text.text} if TEST in folder.files else {None: text}
+    places = list(references(file, step, FLOW, folder))
+    assert all(texts[place.file][slice(*place.extent)].strip("'\"") == step.name for place in places)
+    return [("test" if place.file else "flow", line_of(texts[place.file], place.extent.start)) for place in places]
+
+
+def test_references(folder: Folder):
+    folder.put("order.flowtest.yaml", TESTS)
+    assert found_in(folder, ORDER, "mail}") == [("flow", 24), ("flow", 10), ("flow", 21), ("test", 2), ("test", 7)]
+    assert found_in(folder, ORDER, "charge}") == [("flow", 5), ("flow", 22), ("test", 7), ("test", 9)]
+    assert found_in(folder, ORDER, "pack") == [("flow", 12), ("test", 7), ("test", 8), ("test", 9)]
+
+
+def test_of_two_steps_with_one_name_the_path_says_which(folder: Folder):
+    folder.put("order.flowtest.yaml", TESTS)
+    assert found_in(folder, ORDER, "label,") == [("flow", 15), ("test", 7), ("test", 9)]
+    assert found_in(folder, ORDER, "label}") == [("flow", 20), ("test", 7)]
+
+
+def rename(folder: Folder, text: str, at: str, new: str) -> dict[str, str]:
+    """The texts after a renaming."""
+    file, offset = folder.at_cursor("order.yaml", with_cursor(text, at))
+    step = step_at(file, offset)
+    edits: dict = {}
+    for path, edit in renamed(file, step, new, FLOW, folder):
+        edits.setdefault(path or FLOW, []).append(edit)
+    changed = {}
+    for path, of_file in edits.items():
+        result = folder.files[path].text.text
+        for edit in sorted(of_file, key=lambda each: each.extent, reverse=True):
+            result = result[: edit.extent.start] + edit.text + result[edit.extent.end :]
+        changed[path.name] = result
+    return changed
+
+
+def test_a_new_name_goes_to_gotos_and_flow_tests(folder: Folder):
+    folder.put("order.flowtest.yaml", TESTS)
+    changed = rename(folder, ORDER, "mail}", "send")
+    assert changed["order.yaml"] == ORDER.replace("goto: mail", "goto: send").replace("name: mail", "name: send")
+    assert changed["order.flowtest.yaml"] == TESTS.replace("{mail:", "{send:").replace(", mail]", ", send]")
+
+
+def test_a_new_name_goes_to_the_paths_of_what_the_step_holds(folder: Folder):
+    folder.put("order.flowtest.yaml", TESTS)
+    changed = rename(folder, ORDER, "pack", "wrap")
+    wanted = TESTS.replace("'pack[].label'", "'wrap[].label'").replace("'pack[0].label'", "'wrap[0].label'")
+    assert changed["order.flowtest.yaml"] == wanted.replace("never: [label, pack]", "never: [label, wrap]")
+
+
+@pytest.mark.parametrize(
+    ("written", "new", "wanted"),
+    [
+        ("'a'", "b", "'b'"),
+        ('"a"', "b", '"b"'),
+        ("&x a", "b", "&x b"),
+        ("&a a", "b", "&a b"),
+        ("a", "true", '"true"'),
+        ("a", "null", '"null"'),
+        ("'a'", "true", "'true'"),
+        (r'"\x61"', "b", "b"),
+        ("!!str a", "b", "!!str b"),
+    ],
+)
+def test_a_new_name_is_written_as_the_old_one_was(folder: Folder, written, new, wanted):
+    text = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: {}\n"
+    file, offset = folder.at_cursor("order.yaml", text.format(f"{written}{CURSOR}"))
+    ((_, edit),) = renamed(file, step_at(file, offset), new, FLOW, folder)
+    result = file.text.text[: edit.extent.start] + edit.text + file.text.text[edit.extent.end :]
+    assert result == text.format(wanted)
+
+
+def test_an_alias_is_renamed_once(folder: Folder):
+    text = (
+        "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: &n here}\n"
+        "  - {type: choice, name: c, choices: [{condition: true, goto: *n}]}\n"
+    )
+    assert rename(folder, text, "here", "there")["order.yaml"] == text.replace("here", "there")
+
+
+@pytest.mark.parametrize("new", ["", "a b", "1a", "charge", "x" * 129, "a.b"])
+def test_a_name_that_it_cannot_have_is_refused(folder: Folder, new):
+    with pytest.raises(CannotRename):
+        rename(folder, ORDER, "mail}", new)
+
+
+def test_nothing_is_renamed_in_a_broken_text(folder: Folder):
+    folder.put("order.yaml", ORDER)
+    with pytest.raises(CannotRename, match="not YAML"):
+        rename(folder, ORDER + "  ]", "mail}", "send")
+
+
+def test_navigation_goes_on_in_a_broken_text(folder: Folder):
+    folder.put("order.yaml", ORDER)
+    broken = ORDER.replace("name: pack\n", "name: pack\n    : ]\n    a\n")
+    file, offset = folder.at_cursor("order.yaml", with_cursor(broken, "mail\n    default"))
+    assert file.tree is None
+    extent = name_extent(file, step_at(file, offset))
+    assert broken[slice(*extent)] == "mail"
+    assert line_of(broken, extent.start) == 26
+
+
+def test_a_flow_test_leads_to_steps(folder: Folder):
+    folder.put("order.yaml", ORDER)
+    for at, number, line in (
+        ("mail:", 0, 24),
+        ("pack[]", 0, 15),
+        ("check.", 0, 20),
+        ("label,", 0, 15),
+        ("pack]", 0, 12),
+    ):
+        test, offset = folder.at_cursor("order.flowtest.yaml", with_cursor(TESTS, at, number))
+        file, definition, step = step_of_mention(mention_at(test, offset), test, TEST, folder)
+        assert file == FLOW
+        assert line_of(ORDER, name_extent(definition, step).start) == line
+
+
+CHILD = "version: v1\ntype: flow\nsteps: [{type: pass, name: inner}, {type: pass, name: charge}]\n"
+
+
+def test_a_sub_flow_is_renamed_where_no_step_of_the_flow_is_meant(folder: Folder):
+    folder.put("order.yaml", ORDER)
+    test = (
+        "flow: order.yaml\nflows: {child: {real: child.yaml}}\ntests: [{name: a, expect: {never: [inner, charge]}}]\n"
+    )
+    folder.put("order.flowtest.yaml", test)
+    for name, wanted in (("inner", test.replace("inner", "b")), ("charge", test)):
+        file, offset = folder.at_cursor("child.yaml", with_cursor(CHILD, name))
+        edits = [
+            edit for path, edit in renamed(file, step_at(file, offset), "b", FOLDER / "child.yaml", folder) if path
+        ]
+        result = test
+        for edit in edits:
+            result = result[: edit.extent.start] + edit.text + result[edit.extent.end :]
+        assert result == wanted
