@@ -5,13 +5,14 @@ import { keepTypedAhead, takeTypedAhead, useKeys } from "./keys.js";
 import { Loading, Problem } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
 import { PLACES } from "./places.js";
-import { Link, go, isLeavingGuarded, path, route } from "./routes.js";
+import { Link, go, isLeavingGuarded, isOffered, mayShow, path, route } from "./routes.js";
 import { reachable } from "./store/requests.js";
-import { permissions, session, signOut } from "./store.js";
+import { isReady, permissions, session, signOut } from "./store.js";
 import { nextTheme, theme } from "./theme.js";
 
 const loadSignIn = () => import("./signin.js");
 const loadSearch = () => import("./search.js");
+const loadNotAllowed = () => import("./not-allowed.js");
 const loadHelp = () => import("./help.js");
 
 /** What lies over the page: the search, the help, or nothing. */
@@ -70,7 +71,7 @@ function skip(event) {
 function Rail() {
   const now = route.value?.path ?? "";
   return html`<nav class="rail" aria-label="Places">
-    ${PLACES.map(([title, to, icon, key]) => {
+    ${PLACES.filter(([, to]) => isOffered(to)).map(([title, to, icon, key]) => {
       const isHere = to === "/" ? now === "/" : now === to || now.startsWith(`${to}/`);
       return html`<${Link} key=${to} to=${to} title=${`${title} (g ${key})`} aria-current=${isHere ? "page" : undefined}>
         <${Icon} name=${icon} /><span class="label">${title}</span>
@@ -137,6 +138,8 @@ function Page() {
   }
   if (shown.number !== number && !isKept) return null;
   if (!now) return html`<div class="empty"><p>There is no page at this address.</p><p><${Link} to="/">Overview<//></p></div>`;
+  if (!isReady.value) return html`<${Loading} />`;
+  if (!mayShow.value(now)) return html`<${Guarded} key=${`not ${key}`}><${Lazy} load=${loadNotAllowed} meanwhile=${html`<${Loading} />`} page=${now} /><//>`;
   return html`<${Guarded} key=${`${shown.key} ${key}`}><${Lazy} load=${now.load} meanwhile=${html`<${Loading} />`} params=${now.params} query=${now.query} /><//>`;
 }
 

@@ -7,9 +7,9 @@ import { computed, html, signal } from "./vendor/preact.js";
  * @typedef {Record<string, string | number | boolean | null | undefined>} Changes  null, undefined and "" leave it out
  * @typedef {{params: Params, query: Query}} PageProps
  * @typedef {{default: (props: PageProps) => any}} PageModule
- * @typedef {{name: string, pattern: string, title: string, load: () => Promise<PageModule>}} Entry
- * @typedef {{name: string, pattern: string, title: string, load: () => Promise<PageModule>, params: Params,
- *   query: Query, path: string}} Route
+ * @typedef {{name: string, pattern: string, title: string, reads?: string, load: () => Promise<PageModule>}} Entry
+ *   `reads`: what of the API the page shows, "-" for names; a caller who may not read that has no use for the page
+ * @typedef {Entry & {params: Params, query: Query, path: string}} Route
  */
 
 /** @param {string} file @returns {() => Promise<PageModule>} */
@@ -17,22 +17,25 @@ const page = (file) => () => import(`./pages/${file}.js`);
 
 /** @type {Entry[]} */
 export const TABLE = [
-  { name: "overview", pattern: "/", title: "Overview", load: page("overview") },
-  { name: "executions", pattern: "/executions", title: "Executions", load: page("executions") },
-  { name: "execution", pattern: "/executions/{flow}/{execution}", title: "Execution", load: page("execution") },
-  { name: "flows", pattern: "/flows", title: "Flows", load: page("flows") },
-  { name: "edit", pattern: "/flows/-/new", title: "New flow", load: page("editor") }, // no flow is named "-"
-  { name: "flow", pattern: "/flows/{flow}", title: "Flow", load: page("flow") },
-  { name: "edit", pattern: "/flows/{flow}/edit", title: "Edit", load: page("editor") },
-  { name: "compare", pattern: "/compare", title: "Compare", load: page("compare") },
-  { name: "waiting", pattern: "/waiting", title: "Waiting", load: page("waiting") },
-  { name: "schedules", pattern: "/schedules", title: "Schedules", load: page("schedules") },
-  { name: "functions", pattern: "/functions", title: "Functions", load: page("functions") },
-  { name: "queues", pattern: "/queues", title: "Queues", load: page("queues") },
-  { name: "audit", pattern: "/audit", title: "Audit", load: page("audit") },
+  { name: "overview", pattern: "/", title: "Overview", reads: "v1/overview", load: page("overview") },
+  { name: "executions", pattern: "/executions", title: "Executions", reads: "v1/executions", load: page("executions") },
+  { name: "execution", pattern: "/executions/{flow}/{execution}", title: "Execution", reads: "v1/flows/-/executions/-", load: page("execution") },
+  { name: "flows", pattern: "/flows", title: "Flows", reads: "v1/flows", load: page("flows") },
+  { name: "edit", pattern: "/flows/-/new", title: "New flow", reads: "v1/flows", load: page("editor") }, // no flow is named "-"
+  { name: "flow", pattern: "/flows/{flow}", title: "Flow", reads: "v1/flows", load: page("flow") },
+  { name: "edit", pattern: "/flows/{flow}/edit", title: "Edit", reads: "v1/flows", load: page("editor") },
+  { name: "compare", pattern: "/compare", title: "Compare", reads: "v1/flows/-/executions/-", load: page("compare") },
+  { name: "waiting", pattern: "/waiting", title: "Waiting", reads: "v1/tasks", load: page("waiting") },
+  { name: "schedules", pattern: "/schedules", title: "Schedules", reads: "v1/schedules", load: page("schedules") },
+  { name: "functions", pattern: "/functions", title: "Functions", reads: "v1/functions", load: page("functions") },
+  { name: "queues", pattern: "/queues", title: "Queues", reads: "v1/queues", load: page("queues") },
+  { name: "audit", pattern: "/audit", title: "Audit", reads: "v1/audit", load: page("audit") },
   { name: "sign-in", pattern: "/sign-in", title: "Sign in", load: page("sign-in") },
   { name: "server", pattern: "/server", title: "Server", load: page("server") },
 ];
+
+/** Whether the caller has a use for a page; `store/needs.js` knows. */
+export const mayShow = signal(/** @type {(entry: Entry) => boolean} */ (() => true));
 
 /** The path that the console is served under, with a slash at its end. */
 export const base = new URL(document.baseURI).pathname;
@@ -119,6 +122,12 @@ export function href(to, query) {
   return base + to.replace(/^\//, "") + (search && "?" + search);
 }
 
+/** Whether the caller has a use for the page at this path of the console. @param {string} to */
+export function isOffered(to) {
+  const page = match(href(to));
+  return page === null || mayShow.value(page);
+}
+
 /**
  * A path from its parts: path`/flows/${flow}` encodes what is put in.
  * @param {TemplateStringsArray} texts @param {...string} values @returns {string}
@@ -162,7 +171,7 @@ export function setQuery(changes, { replace = true } = {}) {
 }
 
 /**
- * A link to a page. A plain click changes the page without a reload.
+ * A link to a page. A plain click changes the page without a reload. Without a use for the page it is a text.
  * @param {{to: string, query?: Changes, children?: any, [attribute: string]: any}} props
  */
 export function Link({ to, query, children, ...rest }) {
@@ -173,5 +182,6 @@ export function Link({ to, query, children, ...rest }) {
     event.preventDefault();
     go(to, query);
   };
+  if (!isOffered(to)) return html`<span class=${rest.class} title=${rest.title}>${children}</span>`;
   return html`<a ...${rest} href=${href(to, query)} onClick=${onClick}>${children}</a>`;
 }

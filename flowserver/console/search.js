@@ -5,8 +5,8 @@ import { takeTypedAhead } from "./keys.js";
 import { Dialog, Status } from "./parts/basics.js";
 import { Icon } from "./parts/icons.js";
 import { PLACES } from "./places.js";
-import { go, path } from "./routes.js";
-import { useQuery } from "./store.js";
+import { go, isOffered, path } from "./routes.js";
+import { may, useQuery } from "./store.js";
 
 stylesheet(new URL("./search.css", import.meta.url));
 
@@ -92,7 +92,7 @@ function useHits(asked) {
     const word = asked.toLowerCase();
     const begins = (/** @type {string} */ name) => name.toLowerCase().startsWith(word);
     const found = [
-      ...PLACES.filter(([title]) => begins(title)).map(([title, to, icon]) => hit("page", icon, title, to)),
+      ...PLACES.filter(([title, to]) => begins(title) && isOffered(to)).map(([title, to, icon]) => hit("page", icon, title, to)),
       ...(isFlow ? (flows.data?.flows ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("flow", "flows", each.name, path`/flows/${each.name}`)),
       ...(flow ? (within.data?.executions ?? []) : isName ? (everywhere.data?.executions ?? []) : [])
         .filter(named(flow ? execution : asked)).map(ofExecution),
@@ -101,7 +101,10 @@ function useHits(asked) {
       ...(isFlow ? (queues.data?.queues ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("queue", "queues", each.name, "/queues", { kind: "queues", name: each.name })),
       ...(isFlow ? (topics.data?.topics ?? []) : []).filter(named(asked)).map((/** @type {any} */ each) => hit("topic", "queues", each.name, "/queues", { kind: "topics", name: each.name })),
     ];
-    if (isFlow) found.push(hit("filter", "filter", `Executions whose names begin with ${asked}`, "/executions", { prefix: asked }));
+    if (flow && execution && may("executions.read") && !may("executions.list")) {
+      found.push(hit("execution", "executions", asked, path`/executions/${flow}/${execution}`)); // by its whole name
+    }
+    if (isFlow && isOffered("/executions")) found.push(hit("filter", "filter", `Executions whose names begin with ${asked}`, "/executions", { prefix: asked }));
     return found;
   }, [asked, ...answers.map((answer) => answer.data)]);
   return { hits, isLoading: answers.some((answer) => answer.loading) };

@@ -1,6 +1,7 @@
 /** What pages know of the server: one fetch layer, one cache, one stream, and what the caller may do. */
 export { ApiError, api, apiResponse, isPassing } from "./store/requests.js";
-export { may, permissions, session, signIn, signOut, takeKey } from "./store/session.js";
+export { isReady, may, permissions, session, signIn, signOut, takeKey } from "./store/session.js";
+export { mayRead } from "./store/needs.js";
 export { useQuery } from "./store/queries.js";
 export { usePages } from "./store/pages.js";
 export { changeMany } from "./store/bulk.js";

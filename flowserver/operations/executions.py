@@ -220,9 +220,16 @@ class ExecutionOperations:
         return Page(page.rows, None if page.following is None else token_of(page.following))
 
     async def list_all(
-        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None, flow_name: str | None = None
+        self,
+        wanted: ExecutionFilter,
+        *,
+        next_token: str | None,
+        limit: int | None,
+        flow_name: str | None = None,
+        flow_prefix: str | None = None,
     ) -> Page[ExecutionRow]:
-        """Executions of all flows or of one, without their documents. A page may be short before the last one.
+        """Executions of all flows, of one, or of those whose names begin so, without their documents. A page may be
+        short before the last one.
 
         Newest first, or, if the filter has an end, those that ended last first; raises InvalidArgument if these are not
         executions without success. The token is the start, or end, and the id of the execution before the page.
@@ -239,7 +246,13 @@ class ExecutionOperations:
         def read(connection: Connection) -> AllListed:
             flow_id = None if flow_name is None else require_flow(connection, flow_name).flow_id
             return list_all_executions(
-                connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max, flow_id=flow_id
+                connection,
+                wanted,
+                after=after,
+                limit=size,
+                bytes_max=limits.page_bytes_max,
+                flow_id=flow_id,
+                flow_prefix=flow_prefix,
             )
 
         page = await self._engine.slow_reads.ask(read)

@@ -45,12 +45,13 @@ class TaskOperations:
         flow: str | None,
         *,
         execution: str | None = None,
+        flow_prefix: str | None = None,
         older_than_seconds: int,
         next_token: str | None,
         limit: int | None,
     ) -> Page[ShownTask]:
         """Tasks that have waited for so long at least, the oldest executions first; of one flow, or one execution of
-        it, or of all.
+        it, of flows whose names begin so, or of all.
 
         A page may be short, or even empty, and have a next one. Raises InvalidArgument, FlowNotExists and
         ExecutionNotExists.
@@ -67,7 +68,9 @@ class TaskOperations:
             execution_id = await engine.reader.ask(partial(require_id, flow_name=flow, name=execution))
         before = engine.clock.now_ms() - 1000 * older_than_seconds if older_than_seconds else None
         page = await engine.slow_reads.ask(
-            lambda c: list_waiting_tasks(c, flow, before, after, size, execution_id=execution_id)
+            lambda c: list_waiting_tasks(
+                c, flow, before, after, size, execution_id=execution_id, flow_prefix=flow_prefix
+            )
         )
         shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
         return Page(shown, None if page.last is None else scope_token_of(page.last))

@@ -181,7 +181,8 @@ def test_what_was_saved_elsewhere_is_not_overwritten_and_a_reader_cannot_save(
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Unsaved changes")).to_be_hidden()
 
-    page.route("**/v1/permissions", lambda route: route.fulfill(json={"key": "reader", "open": False, "may": []}))
+    reader = {"key": "reader", "open": False, "may": ["flows.read"]}
+    page.route("**/v1/permissions", lambda route: route.fulfill(json=reader))
     page.reload()
     editor_of(page).click()
     page.keyboard.type("# ")

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
 from flowserver.api.console import FOLDER
-from flowserver.operations.permissions import PERMISSIONS
+from flowserver.operations.permissions import PERMISSIONS, ROLES
 from flowserver.store.executions.saving import park_execution
 from flowserver.store.invocations.parking import park_invocation
 from flowserver.store.invocations.rows import insert_invocations
@@ -308,16 +308,15 @@ def test_a_parked_execution_is_restarted(page: Page, rest: httpx.Client, databas
     assert (found["status"], found["parkedError"]) == ("Running", None)
 
 
-def test_a_caller_who_may_nothing_is_offered_nothing(
+def test_a_caller_who_only_reads_is_offered_no_change(
     page: Page, rest: httpx.Client, functions: FunctionServer, server: ServerProcess, unique: str
 ) -> None:
-    """As a role will have it that only reads: the pages ask the store, and need no change."""
     approvals(rest, functions, server, unique, 1)
     rest.put(f"/queues/{unique}").raise_for_status()
     fields = {"name": "nightly", "cronExpression": "0 0 3 * * ?"}
     rest.post(f"/v1/flows/{unique}/schedules", json=fields).raise_for_status()
-    nothing = {"key": "reader", "open": False, "may": []}
-    page.route("**/v1/permissions", lambda route: route.fulfill(json=nothing))
+    reader = {"key": "reader", "open": False, "may": sorted(ROLES["viewer"])}
+    page.route("**/v1/permissions", lambda route: route.fulfill(json=reader))
     page.goto(f"/queues?name={unique}")
     expect(page.get_by_role("button", name="Read again").first).to_be_enabled()
     expect(page.get_by_role("button", name="Send…")).to_be_disabled()

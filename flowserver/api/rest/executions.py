@@ -117,16 +117,19 @@ async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQue
     A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
     executions that do not match: go on until `nextToken` is null.
 
-    A key that is limited to some flows has to name one of them.
+    A key that is limited to some flows sees the executions of these.
     """
-    who.require_flow(query.flow)
-    return await _listed(operations, query.flow, query)
+    if query.flow is not None:
+        who.require_flow(query.flow)
+    return await _listed(operations, query.flow, query, who.names_within(None))
 
 
-async def _listed(operations: Ops, flow: str | None, query: ExecutionQuery) -> Response:
+async def _listed(operations: Ops, flow: str | None, query: ExecutionQuery, flow_prefix: str | None = None) -> Response:
     wanted, token, limit = _filter(query), query.next_token, query.limit
     if flow is None or wanted.is_by_end:
-        page = await operations.executions.list_all(wanted, next_token=token, limit=limit, flow_name=flow)
+        page = await operations.executions.list_all(
+            wanted, next_token=token, limit=limit, flow_name=flow, flow_prefix=flow_prefix
+        )
     else:
         page = await operations.executions.list(flow, wanted, next_token=token, limit=limit, documents=False)
     return await page_answer(operations, page, "executions", ExecutionSummary.of)

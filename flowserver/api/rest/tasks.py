@@ -35,12 +35,14 @@ async def list_tasks(operations: Ops, query: Annotated[TaskQuery, Query()], who:
     """Tasks that wait for a report with their token, those of the oldest executions first.
 
     A page may be short, or even empty, and have a `nextToken` all the same, if very many other steps wait: go on until
-    `nextToken` is null. A key that is limited to some flows has to name one of them.
+    `nextToken` is null. A key that is limited to some flows sees the tasks of these.
     """
-    who.require_flow(query.flow)
+    if query.flow is not None:
+        who.require_flow(query.flow)
     page = await operations.tasks.list_waiting(
         query.flow,
         execution=query.execution,
+        flow_prefix=who.names_within(None),
         older_than_seconds=query.older_than_seconds,
         next_token=query.next_token,
         limit=query.limit,

@@ -5,7 +5,7 @@ import { Confirm, Copy, Empty, Panel, Problem, Status, Time } from "../parts/bas
 import { Facts } from "../parts/side.js";
 import { Table } from "../parts/table.js";
 import { Link, path } from "../routes.js";
-import { api, may, permissions, usePages, useQuery } from "../store.js";
+import { api, may, mayRead, permissions, usePages, useQuery } from "../store.js";
 
 stylesheet(new URL("./server.css", import.meta.url));
 
@@ -24,8 +24,8 @@ export default function Server() {
   return html`<div class="page server">
     <h1 class="hidden">Server</h1>
     <${About} />
-    <${Nodes} />
-    <${Parked} />
+    ${mayRead("v1/nodes") && html`<${Nodes} />`}
+    ${mayRead("v1/invocations/parked") && html`<${Parked} />`}
     <${Keys} />
   </div>`;
 }
@@ -109,9 +109,8 @@ const KEY_COLUMNS = [
 ];
 
 function Keys() {
-  const mayRead = may("keys.read");
-  const list = usePages(mayRead ? "v1/keys" : null, { limit: 200 }, "keys");
-  if (!mayRead) return null;
+  const list = usePages("v1/keys", { limit: 200 }, "keys");
+  if (!may("keys.read")) return null;
   const toAudit = may("audit.read") && html`<${Link} to="/audit">Audit: who did what<//>`;
   return html`<${Panel} title="Access keys" actions=${toAudit}>
     <${Problem} error=${list.error} onRetry=${list.reload} />

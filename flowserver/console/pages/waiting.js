@@ -146,8 +146,8 @@ function Task({ task, isGone, mode, onMode, onReport, onClose, focusRef }) {
     ]} />
     ${isGone && html`<p class="notice" role="status">It does not wait any more: its step has ended, or another report came first.</p>`}
     ${may("tasks.report") && html`<${ReportForm} mode=${mode} onMode=${onMode} onReport=${onReport} />`}
-    <div><h3>Input of the execution</h3>
+    ${may("executions.read") && html`<div><h3>Input of the execution</h3>
       <${Problem} error=${error} />
-      ${data ? html`<${JsonTree} value=${data.input} root="$input" />` : !error && html`<${Loading} />`}</div>
+      ${data ? html`<${JsonTree} value=${data.input} root="$input" />` : !error && html`<${Loading} />`}</div>`}
   <//>`;
 }

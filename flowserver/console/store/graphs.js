@@ -1,5 +1,6 @@
 /** Definitions as graphs. Each text is asked for once, and always gives the same object, so that it is laid out once. */
 import { useEffect, useState } from "../vendor/preact.js";
+import { mayRead } from "./needs.js";
 import { api } from "./requests.js";
 import { Rest } from "./rest.js";
 
@@ -12,7 +13,8 @@ const KEPT_MAX = 20;
 const kept = new Map();
 
 /** The graph of a definition; throws ApiError, of status 400 for a text with errors. @param {string} definition @returns {Promise<DefinitionGraph>} */
-export function graphOf(definition) {
+export async function graphOf(definition) {
+  if (!mayRead("v1/definitions/graph")) throw new Error("A graph needs a key with the permission flows.read.");
   const found = kept.get(definition);
   if (found) return found;
   const asked = api("v1/definitions/graph", { method: "POST", text: definition, type: "text/plain" });

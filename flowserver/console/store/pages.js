@@ -1,6 +1,7 @@
 /** Lists that come page by page, by keyset: `nextToken` of one page asks for the next. */
 import { signal, useEffect, useRef } from "../vendor/preact.js";
 import { changeMany } from "./bulk.js";
+import { mayRead } from "./needs.js";
 import { api, urlOf } from "./requests.js";
 import { Rest } from "./rest.js";
 import { session } from "./session.js";
@@ -179,6 +180,7 @@ class List {
  *   `isLive`: it may change; `placeOf`: the URL of the API that has the fields of the row, and may have more
  */
 export function usePages(path, query, listName, { everySeconds = 0, isLive = () => true, placeOf } = {}) {
+  if (path !== null && !mayRead(path)) path = null;
   const held = useRef(/** @type {{key: string, list: List | null}} */ ({ key: "", list: null })).current;
   const times = useRef(signal(0)).current;
   const visible = useRef({ first: 0, last: 0 }).current;

@@ -1,6 +1,7 @@
 /** The cache: what was read from the server, shared by everything on the page that asks for the same. */
 import { effect, signal, useEffect, useRef } from "../vendor/preact.js";
 import { api, isPassing, urlOf } from "./requests.js";
+import { mayRead } from "./needs.js";
 import { session } from "./session.js";
 
 /** @typedef {import("./requests.js").ApiQuery} ApiQuery */
@@ -108,13 +109,14 @@ function entryOf(path, query) {
 const NOTHING = signal(/** @type {Answer} */ ({ data: undefined, error: null, loading: false }));
 
 /**
- * What the server answers to a GET. Equal questions share one request; a `path` of null asks nothing. With
+ * What the server answers to a GET. Equal questions share one request; a `path` of null asks nothing, nor one that the caller may not read. With
  * `everySeconds` it is read again so often while the tab is visible; without, only after an error that may pass. With `keep` the answer to the question before
  * stays until the new one is there. After an error `data` is what was read last.
  * @param {string | null} path @param {ApiQuery} [query] @param {{everySeconds?: number, keep?: boolean}} [options]
  * @returns {{data: any, error: any, loading: boolean, reload: () => Promise<void>}}
  */
 export function useQuery(path, query, { everySeconds = 0, keep = false } = {}) {
+  if (path !== null && !mayRead(path)) path = null;
   const key = path === null ? null : urlOf(path, query);
   const reader = useRef({}).current;
   const held = useRef(/** @type {{key: string | null, entry: Entry | null}} */ ({ key: null, entry: null })).current;

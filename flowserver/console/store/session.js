@@ -3,19 +3,31 @@ import { batch, computed, signal } from "../vendor/preact.js";
 import { api, setToken, signInWanted, token } from "./requests.js";
 
 /**
- * @typedef {{key: string | null, open: boolean, may: string[] | null}} Permissions
+ * @typedef {{key: string | null, open: boolean, role: string, flows: string, may: string[] | null}} Permissions
  * @typedef {{id: string, secret: string, bearerToken: string, role: string, flows: string}} NewKey
- *   `key`: the label of the key; `open`: the server has no keys; `may` null: not known yet, so everything
+ *   `key`: the label of the key; `open`: the server has no keys; `flows`: what the names of the flows begin with that it is
+ *   for; `may` null: not known, so everything
  */
 
 /** What the server allows. */
-export const permissions = signal(/** @type {Permissions} */ ({ key: null, open: false, may: null }));
+export const permissions = signal(/** @type {Permissions} */ (unknown()));
+
+/** @returns {Permissions} */
+function unknown() {
+  return { key: null, open: false, role: "", flows: "", may: null };
+}
+
+/** Whether the server was asked what is allowed, and has answered or cannot be reached. */
+const isAsked = signal(false);
 
 /** Grows with each sign-in and sign-out; what was read before is read again. */
 const number = signal(0);
 
 /** `wanted`: why the server wants a sign-in, "" without a reason, null if it wants none. */
 export const session = computed(() => ({ number: number.value, wanted: signInWanted.value, hasToken: token.value !== "" }));
+
+/** Whether pages may begin: with a key they wait for what it may do, so that they ask for nothing else. */
+export const isReady = computed(() => token.value === "" || isAsked.value);
 
 /**
  * Whether the caller may do this. Every button of a change asks.
@@ -28,8 +40,11 @@ export function may(name) {
 
 /** Read what is allowed; throws ApiError. */
 export async function loadPermissions() {
-  const { key, open, may: names } = await api("v1/permissions");
-  permissions.value = { key, open, may: names };
+  try {
+    permissions.value = { ...unknown(), ...(await api("v1/permissions")) };
+  } finally {
+    isAsked.value = true;
+  }
 }
 
 /**
@@ -69,7 +84,7 @@ function begin() {
 export async function signOut() {
   batch(() => {
     setToken("");
-    permissions.value = { key: null, open: false, may: null };
+    permissions.value = unknown();
     signInWanted.value = "";
     number.value += 1;
   });

@@ -63,14 +63,18 @@ def list_all_executions(
     limit: int,
     bytes_max: int,
     flow_id: str | None = None,
+    flow_prefix: str | None = None,
 ) -> AllListed:
-    """A page of executions of flows that are not deleted, or of one of them, without their documents.
+    """A page of executions of flows that are not deleted, or of one of them, or of those whose names begin so, without
+    their documents.
 
     A page has at most `limit` executions and `bytes_max` bytes, but always the first execution.
     """
     found_by, checked = _conditions(wanted)
     if flow_id is not None:
         checked.append(header.flow_id == flow_id)
+    if flow_prefix:
+        checked.append(func.substr(header.flow_name, 1, len(flow_prefix)) == flow_prefix)
     few = _few(connection, wanted)
     if few is not None:
         some = _sorted(connection, few.where(*checked), wanted, after)[: limit + 1]

@@ -67,9 +67,10 @@ def list_waiting_tasks(
     limit: int,
     *,
     execution_id: str | None = None,
+    flow_prefix: str | None = None,
 ) -> WaitingPage:
-    """Tasks of running executions after that key; of one flow or execution, entered before an instant (ms), if these
-    are given.
+    """Tasks of running executions after that key; of one flow or execution, of flows whose names begin so, entered
+    before an instant (ms), if these are given.
     """
     key = tuple_(scopes.c.execution_id, scopes.c.scope_id)
     begun = key > tuple_(*after)
@@ -85,7 +86,11 @@ def list_waiting_tasks(
     looked_up, seen = 0, after
     for some in _chunks(connection.execute(waits).all()):
         running = _running(
-            connection, {row.execution_id for row in some if is_text(row.execution_id)}, flow_name, entered_before
+            connection,
+            {row.execution_id for row in some if is_text(row.execution_id)},
+            flow_name,
+            flow_prefix or "",
+            entered_before,
         )
         for row in some:
             header = running.get(row.execution_id)
@@ -105,9 +110,9 @@ def _chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def _running(
-    connection: Connection, ids: set[str], flow_name: str | None, started_before: int | None
+    connection: Connection, ids: set[str], flow_name: str | None, flow_prefix: str, started_before: int | None
 ) -> dict[str, Any]:
-    """The headers of those that run; of the flow, started before an instant (ms), if these are given."""
+    """The headers of those that run; of the flow or flows, started before an instant (ms), if these are given."""
     query = select(*_HEADER).where(among(executions.c.execution_id, bindparam("ids")))
     query = query.where(executions.c.status == Status.RUNNING)
     if flow_name is not None:
@@ -115,7 +120,8 @@ def _running(
     if started_before is not None:
         query = query.where(executions.c.started_at <= started_before)
     rows = connection.execute(query, {"ids": texts(connection, sorted(ids))})
-    return {row.execution_id: row for row in rows if is_text(row.flow_name) and is_text(row.name)}
+    readable = (row for row in rows if is_text(row.flow_name) and is_text(row.name))
+    return {row.execution_id: row for row in readable if row.flow_name.startswith(flow_prefix)}
 
 
 def _task(connection: Connection, scope: Any, header: Any) -> WaitingTask:

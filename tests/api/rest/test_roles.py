@@ -204,6 +204,8 @@ async def test_lists_show_a_key_its_flows_alone(keys: Keys) -> None:
         await keys.send("admin", "PUT", f"/v1/flows/{name}", json={"definition": PASS})
         made = await keys.send("admin", "PUT", f"/v1/flows/{name}/schedules/s", json=hourly)
         assert made.status_code == 201, made.text
+        for run in ("e1", "e2"):
+            await keys.send("admin", "POST", f"/v1/flows/{name}/executions?wait=60", json={"name": run})
 
     async def listed(path: str, list_name: str, field: str) -> list[str]:
         found, token = [], ""
@@ -221,12 +223,12 @@ async def test_lists_show_a_key_its_flows_alone(keys: Keys) -> None:
     assert await listed("/v1/flows?namePrefix=order-2", "flows", "name") == ["order-2"]
     assert await listed("/?Action=ListFlows&Limit=1", "Flows", "Name") == mine
     assert await listed("/v1/schedules?limit=1", "schedules", "flowName") == mine
+    assert sorted(await listed("/v1/executions?limit=3", "executions", "flowName")) == sorted(mine * 2)
+    assert await listed("/v1/executions?limit=3&namePrefix=e1&status=Succeeded", "executions", "flowName") == mine[::-1]
     for path in (
         "/v1/flows?namePrefix=z",
-        "/v1/executions",
         "/v1/executions?flow=zeta",
         "/v1/executions?flow=order-1&flow=zeta",
-        "/v1/tasks",
         "/v1/tasks?flow=zeta",
     ):
         assert_problem(await keys.send("viewer", "GET", path, flows="order-"), 403, "AccessDenied")
@@ -237,6 +239,21 @@ async def test_lists_show_a_key_its_flows_alone(keys: Keys) -> None:
     shown = (await keys.send("viewer", "GET", "/v1/permissions", flows="order-")).json()
     assert (shown["role"], shown["flows"], shown["open"]) == ("viewer", "order-", False)
     assert set(shown["may"]) == ROLES["viewer"]
+
+
+async def test_waiting_tasks_show_a_key_those_of_its_flows_alone(keys: Keys, functions: WireServer) -> None:
+    await keys.send("admin", "PUT", "/v1/functions/shop/ask", json={"url": functions.url})
+    for flow in ("order-1", "zeta"):
+        await keys.send("admin", "PUT", f"/v1/flows/{flow}", json={"definition": CALLBACK})
+        await keys.send("admin", "POST", f"/v1/flows/{flow}/executions", json={"name": "run"})
+        async for event in follow(keys.app.state.operations, flow, "run"):
+            if event.type is EventType.TASK_SUBMITTED:
+                break
+    seen = {}
+    for flows in ("", "order-", "none"):
+        page = (await keys.send("worker", "GET", "/v1/tasks", flows=flows)).json()
+        seen[flows] = [task["flowName"] for task in page["tasks"]]
+    assert seen == {"": ["order-1", "zeta"], "order-": ["order-1"], "none": []}
 
 
 @pytest.mark.parametrize("way", ["succeed", "fail", "ReportTaskSucceeded", "ReportTaskFailed", "StartExecution"])

@@ -3,7 +3,7 @@ import { html, useCallback, useEffect, useMemo, useState } from "../../vendor/pr
 import { Graph } from "../../parts/graph.js";
 import { Scrubber } from "../../parts/scrubber.js";
 import { Timeline } from "../../parts/timeline.js";
-import { api, useQuery } from "../../store.js";
+import { api, mayRead, useQuery } from "../../store.js";
 import { go, href, path } from "../../routes.js";
 import { Empty, Loading, Problem } from "../../parts/basics.js";
 
@@ -14,6 +14,7 @@ import { Empty, Loading, Problem } from "../../parts/basics.js";
  * @param {{graph: {data: any, error: any}, states: Map<string, StepSummary> | null, selected: string | null, onSelect: (path: string) => void}} props
  */
 export function GraphPane({ graph, states, selected, onSelect }) {
+  if (!mayRead("v1/definitions/graph")) return html`<p class="muted">The graph needs a key with the permission <code>flows.read</code>.</p>`;
   if (graph.error) return html`<${Problem} error=${graph.error} />`;
   if (!graph.data) return html`<${Loading} />`;
   const hrefOf = (/** @type {any} */ node) => (node.call?.flow ? href(path`/flows/${node.call.flow}`) : null);
