@@ -3,11 +3,21 @@
 from collections.abc import Iterator
 
 from flowserver.analysis.data_flow import StepFacts
-from flowserver.analysis.shapes import Presence, Scalar, look_up
+from flowserver.analysis.shapes import Document, Presence, Scalar, look_up
 from flowserver.analysis.subject import Subject
 from flowserver.expressions.references import Reference, Root
 from flowserver.language.diagnostics import shown
-from flowserver.language.graph import FlowTarget, FunctionTarget, Mapping, ParamPath, ParamValue, Pattern, TaskStep
+from flowserver.language.graph import (
+    FlowTarget,
+    ForeachStep,
+    FunctionTarget,
+    Mapping,
+    ParamPath,
+    ParamValue,
+    Pattern,
+    StepList,
+    TaskStep,
+)
 from flowserver.language.targets import EXECUTION_NAME, INPUT, INVOCATION_ID, MESSAGE_BODY
 
 _TOKEN = ("task", "token")
@@ -15,12 +25,12 @@ _TOKEN = ("task", "token")
 
 def check_callbacks_and_ids(subject: Subject) -> None:
     """Look at every task's token and ids."""
-    for _, _, step, facts in subject.entered():
+    for steps, _, step, facts in subject.entered():
         if isinstance(step, TaskStep):
             if step.pattern is Pattern.WAIT_FOR_CALLBACK:
                 _check_token(subject, step)
             for name in (EXECUTION_NAME, INVOCATION_ID):
-                _check_id(subject, step, facts, name)
+                _check_id(subject, steps, step, facts, name)
 
 
 def _check_token(subject: Subject, step: TaskStep) -> None:
@@ -64,7 +74,7 @@ def _param_paths(value: ParamValue) -> Iterator[ParamPath]:
             yield from _param_paths(item)
 
 
-def _check_id(subject: Subject, step: TaskStep, facts: StepFacts, name: str) -> None:
+def _check_id(subject: Subject, steps: StepList, step: TaskStep, facts: StepFacts, name: str) -> None:
     value = (step.service_params or {}).get(name)
     if value is None or (name == INVOCATION_ID and not isinstance(step.target, FunctionTarget)):
         return
@@ -74,7 +84,36 @@ def _check_id(subject: Subject, step: TaskStep, facts: StepFacts, name: str) -> 
         is_constant = is_constant and isinstance(shape, Scalar) and shape.kind == "text"
     else:
         is_constant = isinstance(value, str)
+    hint = "make it from the input or `$context.execution.name`, or leave it out"
+    message = f"`{name}` is the same in each execution, and the second one fails for it"
+    if not is_constant and isinstance(value, ParamPath) and (loop := _loop_without(subject, steps, step, value)):
+        message = f"`{name}` is the same in each iteration of {shown(loop)}, and only the first one can use it"
+        hint = "make it from the item, or leave it out"
+        is_constant = True
     if is_constant:
-        message = f"`{name}` is the same in each execution, and the second one fails for it"
-        hint = "make it from the input or `$context.execution.name`, or leave it out"
         subject.report("constant-id", subject.places.of_step(step.span, "serviceParams", name), message, hint)
+
+
+def _loop_without(subject: Subject, steps: StepList, step: TaskStep, value: ParamPath) -> str | None:
+    """The name of the foreach around the step whose item, index and body have no part in the value; None if there is
+    none, or if that is not known.
+    """
+    owner = subject.owners.get(steps.list_id)
+    loop = None if owner is None else subject.flow.lists[owner.list_id].steps[owner.index]
+    facts = subject.facts_of(steps)
+    key = value.path.segments[0] if value.path.segments else None
+    if not isinstance(loop, ForeachStep) or facts is None or not isinstance(key, str):
+        return None
+    if step.input_mappings is not None:
+        mapping = next((each for each in reversed(step.input_mappings) if each.target == key), None)
+        source = None if mapping is None else mapping.source
+        if not isinstance(source, Reference) or source.root is not Root.INPUT or not source.path.segments:
+            return None
+        key = source.path.segments[0]
+    elif any(_may_have(known.local, key) for known in facts.steps.values()):
+        return None
+    return None if key in (loop.item, loop.index) else loop.name
+
+
+def _may_have(local: Document, key: str) -> bool:
+    return local.is_open or key in local.parts

@@ -67,9 +67,10 @@ _STEP_CONTEXT: Final = overlaid(FLOW_CONTEXT, _object(step=_object(name=TEXT, ev
 TASK_CONTEXT: Final = overlaid(_STEP_CONTEXT, _object(task=_object(token=TEXT)))
 _MESSAGE: Final = _object(MessageId=TEXT, MessageBodyMD5=TEXT, RequestId=TEXT)
 _STARTED_FIELDS: Final = ("RequestId", "FlowName", "FlowDefinition", "Name", "Input", "Output", "Status")
-_STARTED: Final = Document(
+STARTED: Final = Document(
     {name: Part(ANYTHING, is_sure=False) for name in (*_STARTED_FIELDS, "StartedTime", "StoppedTime", "ExternalInput")}
 )
+"""What StartExecution answers."""
 
 
 def context_of(step: Step) -> Document:
@@ -252,9 +253,9 @@ def result_of(step: TaskStep) -> Document:
         case QueueTarget() | TopicTarget():
             return _MESSAGE
         case FlowTarget():
-            return _STARTED
+            return STARTED
         case ActionTarget(service="fnf"):
-            return _STARTED
+            return STARTED
         case FunctionTarget() if submits(step):
             return EMPTY
     return UNKNOWN_OBJECT

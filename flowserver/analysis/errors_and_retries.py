@@ -1,21 +1,17 @@
-"""Rules about errors: rules that never match, errors that leave no trace, undoing that is skipped."""
+"""Rules about errors: rules that never match, errors that leave no trace, retries by `goto`."""
 
-import re
-from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Final
 
-from flowserver.analysis.rules import PathStep
 from flowserver.analysis.subject import Subject
-from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from
+from flowserver.analysis.ways import reached
+from flowserver.language.arrows import Arrow, Way, arrows_from
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
     CatchRule,
     FlowTarget,
-    FunctionTarget,
     Pattern,
     RetryPolicy,
-    Step,
     StepList,
     SucceedStep,
     TaskStep,
@@ -56,11 +52,12 @@ SERVER_ERRORS: Final = (
 _ALL_ELSEWHERE: Final = ("*", "all", "any", "states.all", "fnf.*", ".*")
 _NEARLY: Final = 0.86
 _Entries = tuple[CatchRule | RetryPolicy, ...]
-_UNDO: Final = re.compile(r"(?i)^(?:cancel|undo|rollback|roll_back|compensate|refund|revert|release)")
+_UNCERTAIN: Final = frozenset({ALL_ERRORS, TASK_TIMEOUT, "FC.Unknown", "FC.InternalServerError", "FC.ServerError"})
+"""Errors after which the function may have done its work."""
 
 
 def check_errors(subject: Subject) -> None:
-    """Look at every task's retry and catch, and at what undoes its work."""
+    """Look at every task's retry and catch."""
     for steps, index, step in subject.steps():
         if isinstance(step, TaskStep):
             _check_shadowed(subject, step)
@@ -68,8 +65,7 @@ def check_errors(subject: Subject) -> None:
             _check_pauses(subject, step)
             if subject.is_entered(steps, index):
                 _check_swallowed(subject, steps, index, step)
-    for steps in subject.flow.lists:
-        _check_compensation(subject, steps)
+                _check_retried_by_goto(subject, steps, index, step)
 
 
 def _check_shadowed(subject: Subject, step: TaskStep) -> None:
@@ -148,90 +144,19 @@ def _names(step: TaskStep, arrow: Arrow) -> str:
     return "any error" if ALL_ERRORS in errors else shown(", ".join(errors))
 
 
-def _check_compensation(subject: Subject, steps: StepList) -> None:
-    normal = _reached(steps, 0, lambda arrow: arrow.way is not Way.CAUGHT)
-    caught = {
-        arrow.end: arrow for index in sorted(normal) for arrow in arrows_from(steps, index) if arrow.way is Way.CAUGHT
-    }
-    if not caught:
+def _check_retried_by_goto(subject: Subject, steps: StepList, index: int, step: TaskStep) -> None:
+    """A catch whose way leads back to the task, where success leaves it behind: a loop that only a failure goes on."""
+    arrows = list(arrows_from(steps, index))
+    if index in reached(steps, {arrow.end for arrow in arrows if arrow.way is Way.DONE}):
         return
-    _check_undo_on_success(subject, steps, normal, set(caught))
-    undoing = {goal for goal in caught if goal not in normal and _undoes(steps, goal, normal)}
-    after = _after_protected(steps, undoing)
-    for index in sorted(normal):
-        step = steps.steps[index]
-        if not isinstance(step, TaskStep) or any(ALL_ERRORS in rule.errors for rule in step.catch):
+    for arrow in arrows:
+        if arrow.way is not Way.CAUGHT or not step.catch[arrow.number].errors & _UNCERTAIN:
             continue
-        first = after.get(index)
-        if first is not None and first != index and subject.is_entered(steps, index):
-            goal = next(arrow.end for arrow in arrows_from(steps, first) if arrow.end in undoing)
-            undo, before = steps.steps[goal], steps.steps[first]
-            message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, although {shown(before.name)} has"
-            path = (
-                subject.path_step(before, "is done"),
-                subject.path_step(step, "fails with an error that nothing catches"),
-                subject.path_step(undo, "does not run"),
-            )
-            hint = f"add a catch for `{ALL_ERRORS}` that leads to the steps that undo the work"
-            subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
-
-
-def _undoes(steps: StepList, goal: int, normal: set[int]) -> bool:
-    """Whether a task follows a catch: work that undoes, or reports the error, rather than just an end."""
-    return isinstance(steps.steps[goal], TaskStep) or any(
-        isinstance(steps.steps[arrow.end], TaskStep) and arrow.end not in normal
-        for arrow in arrows_from(steps, goal)
-        if arrow.end != LEAVE
-    )
-
-
-def _after_protected(steps: StepList, undoing: set[int]) -> dict[int, int]:
-    """The steps after the success of a task whose catch leads to steps that undo, each with one such task."""
-    found: dict[int, int] = {}
-    for index, step in enumerate(steps.steps):
-        arrows = list(arrows_from(steps, index))
-        if isinstance(step, TaskStep) and any(each.way is Way.CAUGHT and each.end in undoing for each in arrows):
-            todo = [each.end for each in arrows if each.way is Way.DONE]
-            while todo:
-                position = todo.pop()
-                if position != LEAVE and position not in found:
-                    found[position] = index
-                    todo.extend(each.end for each in arrows_from(steps, position) if each.way is not Way.CAUGHT)
-    return found
-
-
-def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], caught: set[int]) -> None:
-    for index in sorted(normal & caught):
-        step = steps.steps[index]
-        before = steps.steps[index - 1] if index else None
-        falls_in = before is not None and index - 1 in normal and not before.end and _goes_to(steps, index - 1, index)
-        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step):
-            assert before is not None
-            path: tuple[PathStep, ...] = (
-                subject.path_step(before, "is done"),
-                subject.path_step(step, "runs, although nothing failed"),
-            )
-            message = f"{shown(step.name)} also runs after {shown(before.name)} when nothing failed"
-            span = subject.places.name_of(step.span)
-            subject.report("undo-on-success", span, message, "put a `succeed` step before it, or `end: true`", path)
-
-
-def undoes_by_name(step: Step) -> bool:
-    """Whether a step undoes work, by what it or its function is called."""
-    function = step.target.function if isinstance(step, TaskStep) and isinstance(step.target, FunctionTarget) else ""
-    return _UNDO.match(step.name) is not None or _UNDO.match(function) is not None
-
-
-def _goes_to(steps: StepList, index: int, goal: int) -> bool:
-    return any(arrow.end == goal and arrow.way is Way.DONE for arrow in arrows_from(steps, index))
-
-
-def _reached(steps: StepList, start: int, follows: Callable[[Arrow], bool]) -> set[int]:
-    found = {start}
-    todo = [start]
-    for index in todo:
-        for arrow in arrows_from(steps, index):
-            if follows(arrow) and arrow.end != LEAVE and arrow.end not in found:
-                found.add(arrow.end)
-                todo.append(arrow.end)
-    return found
+        way = reached(steps, {arrow.end})
+        if index in way:
+            span = subject.places.of_step(step.span, "catch", arrow.number, "goto")
+            message = f"after {_names(step, arrow)} {shown(step.name)} is entered again, with a new idempotency key"
+            hint = "the call may have done its work: `retry` makes it again with the same key"
+            again = (index, *(each for each in sorted(way) if each != index and index in reached(steps, {each})))
+            path = tuple(subject.path_step(steps.steps[each], "is in the loop") for each in again)
+            subject.report("retry-by-goto", span, message, hint, path)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flowserver.analysis.data_flow import ERROR, FLOW_CONTEXT, StepFacts, context_of, resolve
+from flowserver.analysis.data_flow import ERROR, FLOW_CONTEXT, STARTED, StepFacts, context_of, resolve
 from flowserver.analysis.rules import PathStep
 from flowserver.analysis.shapes import (
     EMPTY,
@@ -151,6 +151,8 @@ def _way_to_missing(subject: Subject, steps: StepList, index: int, mapping: Mapp
 
 
 def _check_outputs(subject: Subject, step: Step, facts: StepFacts) -> None:
+    if facts.result is STARTED:
+        _check_output_of_start(subject, step)
     if facts.outputs:
         roots = (facts.input, facts.result, context_of(step))
         _check_mappings(subject, step, "outputMappings", step.output_mappings, roots, _hint_for_result(step))
@@ -158,6 +160,14 @@ def _check_outputs(subject: Subject, step: Step, facts: StepFacts) -> None:
         roots = (facts.input, ERROR, context_of(step))
         hint = "`$local` of errorMappings has `error`, `code` and `cause`"
         _check_mappings(subject, step, "errorMappings", step.error_mappings, roots, hint)
+
+
+def _check_output_of_start(subject: Subject, step: Step) -> None:
+    for number, mapping in enumerate(step.output_mappings or ()):
+        if isinstance(mapping.source, Reference) and mapping.source.path.segments[:1] == ("Output",):
+            span = subject.places.of_step(step.span, "outputMappings", number, "source")
+            message = f"`Output` is empty: {shown(step.name)} ends when the flow has started"
+            subject.report("output-of-start", span, message, "`pattern: sync` waits for the flow's output, as `$local`")
 
 
 def _check_mappings(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from flowserver.analysis.callbacks_and_ids import check_callbacks_and_ids
+from flowserver.analysis.compensation import check_compensation
 from flowserver.analysis.data_flow import data_of
 from flowserver.analysis.errors_and_retries import check_errors
 from flowserver.analysis.missing_data import check_data
@@ -43,6 +44,7 @@ def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
     _check_entered(subject)
     check_data(subject)
     check_errors(subject)
+    check_compensation(subject)
     check_time(subject)
     check_callbacks_and_ids(subject)
     check_sizes(subject)

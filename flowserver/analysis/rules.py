@@ -47,14 +47,15 @@ RULES: Final[dict[str, Rule]] = {
         "The first rule that names an error is used, and `FnF.ALL` names all.",
     ),
     "compensation-skipped": _doubt(
-        "A task has no catch for all errors, although an earlier one has steps to undo its work.",
+        "A task has no catch for all errors, although an earlier one has steps to undo its work, or although it runs "
+        "between an error and a step that undoes work by its name.",
         "An error that nothing catches ends the execution, so no further step runs. The earlier task's work may need "
         "no undoing.",
     ),
     "constant-id": _doubt(
-        "An ExecutionName or a StatefulAsyncInvocationID is the same in each execution.",
-        "Such an id can be used once: the second execution's step fails, as does a retry. For a flow that runs once "
-        "it is right.",
+        "An ExecutionName or a StatefulAsyncInvocationID is the same in each execution, or each iteration of a loop.",
+        "Such an id can be used once: the second execution's step fails, as does a retry, and while the first one runs "
+        "a further start of it starts nothing. For a flow that runs once it is right.",
     ),
     "doubtful-error-name": _doubt(
         "`retry` or `catch` names an error that the server does not make, but that is near to one.",
@@ -77,6 +78,16 @@ RULES: Final[dict[str, Rule]] = {
         "The definition can pass a limit with data that is allowed.",
         "Events, open lists or calls are counted for the longest way and the largest collection; most executions have "
         "less.",
+    ),
+    "output-of-start": _doubt(
+        "A step reads the `Output` of a sub-flow that it has only started.",
+        "Without `pattern: sync` the step ends when the sub-flow has started, and so its `Output` is an empty text. To "
+        "pass that on is rarely meant.",
+    ),
+    "retry-by-goto": _doubt(
+        "After an error that leaves open whether the call did its work, a catch leads back to its task.",
+        "The task is entered again only after an error, as by a retry. But the call of a step that is entered again "
+        "has a new idempotency key, so its work may be done twice. That does no harm to work that only reads.",
     ),
     "retry-never-applies": _sound(
         "A retry policy names only errors that earlier policies name.",

@@ -87,6 +87,18 @@ def _note(steps: StepList, arrow: Arrow) -> str:
     return "is done"
 
 
+def reached(steps: StepList, starts: Collection[int], follows: Callable[[Arrow], bool] = lambda _: True) -> set[int]:
+    """The positions to which ways lead from some positions, with those themselves; `follows` chooses the arrows."""
+    todo = [start for start in starts if start != LEAVE]
+    found = set(todo)
+    for index in todo:
+        for arrow in arrows_from(steps, index):
+            if follows(arrow) and arrow.end != LEAVE and arrow.end not in found:
+                found.add(arrow.end)
+                todo.append(arrow.end)
+    return found
+
+
 def loops_of(steps: StepList, left_out: Collection[int] = ()) -> list[list[int]]:
     """The positions of each group of steps that lead to one another, but for some positions."""
     ends = {

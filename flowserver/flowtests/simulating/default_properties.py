@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from flowserver.analysis.errors_and_retries import undoes_by_name
+from flowserver.analysis.compensation import undoes_by_name
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.records import Record

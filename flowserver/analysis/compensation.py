@@ -1,0 +1,130 @@
+"""Rules about the steps that undo work after an error: that they run if they are needed, and only then."""
+
+import re
+from typing import Final
+
+from flowserver.analysis.rules import PathStep
+from flowserver.analysis.subject import Subject
+from flowserver.analysis.ways import reached
+from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from
+from flowserver.language.diagnostics import shown
+from flowserver.language.graph import FunctionTarget, Step, StepList, TaskStep
+from flowserver.machine.retry_and_catch import ALL_ERRORS
+
+_UNDO: Final = re.compile(r"(?i)^(?:cancel|undo|rollback|roll_back|compensate|refund|revert|release)")
+
+
+def check_compensation(subject: Subject) -> None:
+    """Look at the steps to which a catch leads, in every list."""
+    for steps in subject.flow.lists:
+        _check_list(subject, steps)
+
+
+def _check_list(subject: Subject, steps: StepList) -> None:
+    normal = reached(steps, {0}, _without_error)
+    caught = {
+        arrow.end: arrow for index in sorted(normal) for arrow in arrows_from(steps, index) if arrow.way is Way.CAUGHT
+    }
+    if not caught:
+        return
+    _check_undo_on_success(subject, steps, normal, set(caught))
+    _check_on_the_way(subject, steps, reached(steps, set(caught), _without_error) - normal)
+    undoing = {goal for goal in caught if goal not in normal and _undoes(steps, goal, normal)}
+    after = _after_protected(steps, undoing)
+    for index in sorted(normal):
+        step = steps.steps[index]
+        if not isinstance(step, TaskStep) or any(ALL_ERRORS in rule.errors for rule in step.catch):
+            continue
+        first = after.get(index)
+        if first is not None and first != index and subject.is_entered(steps, index):
+            goal = next(arrow.end for arrow in arrows_from(steps, first) if arrow.end in undoing)
+            undo, before = steps.steps[goal], steps.steps[first]
+            message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, although {shown(before.name)} has"
+            path = (
+                subject.path_step(before, "is done"),
+                subject.path_step(step, "fails with an error that nothing catches"),
+                subject.path_step(undo, "does not run"),
+            )
+            hint = f"add a catch for `{ALL_ERRORS}` that leads to the steps that undo the work"
+            subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
+
+
+def _undoes(steps: StepList, goal: int, normal: set[int]) -> bool:
+    """Whether a catch leads to a task that undoes work, or reports the error, and then to no normal step."""
+    if reached(steps, {goal}, _without_error) & normal:
+        return False
+    return isinstance(steps.steps[goal], TaskStep) or any(
+        isinstance(steps.steps[arrow.end], TaskStep) and arrow.end not in normal
+        for arrow in arrows_from(steps, goal)
+        if arrow.end != LEAVE
+    )
+
+
+def _check_on_the_way(subject: Subject, steps: StepList, undoing: set[int]) -> None:
+    """Report the tasks between an error and the steps that undo its work which can fail themselves."""
+    for index in sorted(undoing):
+        step = steps.steps[index]
+        if not isinstance(step, TaskStep) or undoes_by_name(step) or _handles_all(step):
+            continue
+        next_ones = {arrow.end for arrow in arrows_from(steps, index) if _without_error(arrow)}
+        after = sorted(reached(steps, next_ones, _without_error) & undoing - {index})
+        undo = next((steps.steps[each] for each in after if undoes_by_name(steps.steps[each])), None)
+        if undo is not None and subject.is_entered(steps, index):
+            message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, which would undo earlier work"
+            path = (
+                subject.path_step(step, "fails with an error that nothing catches"),
+                subject.path_step(undo, "does not run"),
+            )
+            hint = f"undo first, or add a catch for `{ALL_ERRORS}` that leads to {shown(undo.name)}"
+            subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
+
+
+def _handles_all(step: TaskStep) -> bool:
+    return any(ALL_ERRORS in rule.errors for rule in step.catch) or any(
+        ALL_ERRORS in policy.errors for policy in step.retry
+    )
+
+
+def _without_error(arrow: Arrow) -> bool:
+    return arrow.way is not Way.CAUGHT
+
+
+def _after_protected(steps: StepList, undoing: set[int]) -> dict[int, int]:
+    """The steps after the success of a task whose catch leads to steps that undo, each with one such task."""
+    found: dict[int, int] = {}
+    for index, step in enumerate(steps.steps):
+        arrows = list(arrows_from(steps, index))
+        if isinstance(step, TaskStep) and any(each.way is Way.CAUGHT and each.end in undoing for each in arrows):
+            todo = [each.end for each in arrows if each.way is Way.DONE]
+            while todo:
+                position = todo.pop()
+                if position != LEAVE and position not in found:
+                    found[position] = index
+                    todo.extend(each.end for each in arrows_from(steps, position) if each.way is not Way.CAUGHT)
+    return found
+
+
+def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], caught: set[int]) -> None:
+    for index in sorted(normal & caught):
+        step = steps.steps[index]
+        before = steps.steps[index - 1] if index else None
+        falls_in = before is not None and index - 1 in normal and not before.end and _goes_to(steps, index - 1, index)
+        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step):
+            assert before is not None
+            path: tuple[PathStep, ...] = (
+                subject.path_step(before, "is done"),
+                subject.path_step(step, "runs, although nothing failed"),
+            )
+            message = f"{shown(step.name)} also runs after {shown(before.name)} when nothing failed"
+            span = subject.places.name_of(step.span)
+            subject.report("undo-on-success", span, message, "put a `succeed` step before it, or `end: true`", path)
+
+
+def undoes_by_name(step: Step) -> bool:
+    """Whether a step undoes work, by what it or its function is called."""
+    function = step.target.function if isinstance(step, TaskStep) and isinstance(step.target, FunctionTarget) else ""
+    return _UNDO.match(step.name) is not None or _UNDO.match(function) is not None
+
+
+def _goes_to(steps: StepList, index: int, goal: int) -> bool:
+    return any(arrow.end == goal and arrow.way is Way.DONE for arrow in arrows_from(steps, index))
