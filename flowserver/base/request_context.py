@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Self
 
+from flowserver.base.nonces import Nonce
 from flowserver.base.span_ids import SpanRef
 
 
@@ -20,7 +21,7 @@ class RequestContext:
     __slots__ = (
         "_outer",
         *("api", "claimed_key_id", "flow", "has_changed", "has_record", "is_audited", "is_over", "key_id", "key_label"),
-        *("linked_spans", "permission", "remote", "request_id", "route", "span"),
+        *("linked_spans", "nonce", "permission", "remote", "request_id", "route", "span"),
     )
 
     def __init__(self, request_id: str = "", remote: str = "") -> None:
@@ -46,6 +47,8 @@ class RequestContext:
         """Whether an operation of this request is being recorded, of which others may be parts."""
         self.has_changed = False
         """Whether it has submitted a change (`concurrency.load_shedding`)."""
+        self.nonce: Nonce | None = None
+        """That of its signature, until a change that it has submitted commits it."""
         self.is_over = False
         self.span: SpanRef | None = None
         """Its span; None if nothing is traced."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from flowserver.base.nonces import Nonce
 from flowserver.front.link import Handler, Link
 from flowserver.operations.key_sources import KeyKind, Keys
 from flowserver.store.access_keys import AccessKey, Admission
@@ -25,9 +26,9 @@ class DistantKeys:
         found = await self._link.call("find_key", kind, value)
         return None if found is None else AccessKey(**found)
 
-    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
-        """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
-        return bool(await self._link.call("use_nonce", access_key_id, nonce, kept_ms))
+    async def use_nonce(self, nonce: Nonce) -> None:
+        """Use up a nonce, durably; raises SignatureNonceUsed."""
+        await self._link.call("use_nonce", nonce.access_key_id, nonce.text, nonce.expires_at)
 
     async def note_use(self, access_key_id: str) -> None:
         """Record that a key was used now."""
@@ -47,7 +48,7 @@ def handlers_of_keys(keys: Keys) -> Mapping[str, Handler]:
     return {
         "admission": keys.admission,
         "find_key": keys.find,
-        "use_nonce": keys.use_nonce,
+        "use_nonce": lambda *parts: keys.use_nonce(Nonce(*parts)),
         "note_key_use": keys.note_use,
         "record_refusals": record_refusals,
     }

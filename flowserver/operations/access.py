@@ -5,12 +5,12 @@ import logging
 import math
 import secrets
 from dataclasses import dataclass
-
-from cachetools import TTLCache
+from time import monotonic
 
 from flowserver.base.clock import Clock
-from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
+from flowserver.base.errors import AccessDenied, UnknownAccessKey
 from flowserver.base.limits import Limits
+from flowserver.base.nonces import Nonce
 from flowserver.base.request_context import present_request
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 REMEMBER_SECONDS = 1.0
 """How long a key that was just disabled may still be accepted, and how soon a first key closes an open server."""
+
+REMEMBERED_MAX = 10_000
+"""Keys in this cache. Only keys that exist come into it."""
 
 NOTED_SECONDS = 60.0
 """A key's use is recorded at most once in this time, by each node."""
@@ -44,6 +47,15 @@ class NewAccessKey:
     token: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """An enabled key, until an instant of the monotonic clock."""
+
+    caller: Caller
+    secret: str
+    until: float
+
+
 class AccessOperations:
     """Looks up callers' keys, and caches the results for a short time.
 
@@ -53,15 +65,16 @@ class AccessOperations:
 
     def __init__(self, keys: Keys, clock: Clock, limits: Limits, *, is_wide: bool = False) -> None:
         self._keys = keys
+        self._clock = clock
         self.refusals = RefusalLog(keys.record_refusals, clock, limits.audit_refusals_max)
         """Facades tell it of the errors that they answer with."""
         self._is_closed = is_wide
-        self._remembered: TTLCache[tuple[KeyKind, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
-        self._noted: TTLCache[str, None] = TTLCache(10_000, NOTED_SECONDS)
+        self._remembered: dict[tuple[KeyKind, str], _Remembered] = {}
+        self._noted_until: dict[str, float] = {}
         self._admission = Admission.LOST
         self._look_again_at = -math.inf
         self._reads: SingleFlight[None, None] = SingleFlight()
-        self._finds: SingleFlight[tuple[KeyKind, str], AccessKey | None] = SingleFlight()
+        self._finds: SingleFlight[tuple[KeyKind, str], _Remembered | None] = SingleFlight()
 
     async def is_open(self) -> bool:
         """Whether callers need no key, because none was ever created.
@@ -109,24 +122,25 @@ class AccessOperations:
         request = present_request()
         if request is not None:
             request.claimed_key_id = access_key_id
-        key = await self._find("id", access_key_id)
-        if key is None:
+        found = self._known("id", access_key_id) or await self._find("id", access_key_id)
+        if found is None:
             raise UnknownAccessKey(f"access key {access_key_id} is unknown or disabled, or has expired")
-        return key.secret
+        return found.secret
 
     async def holder_of_key(self, access_key_id: str) -> Caller:
         """The caller that has proved to have the key of this id; raises AccessDenied unless the key may be used."""
-        key = await self._find("id", access_key_id)
-        if key is None:
+        found = self._known("id", access_key_id) or await self._find("id", access_key_id)
+        if found is None:
             raise AccessDenied(f"access key {access_key_id} was disabled, or has expired")
-        return self._holder(key)
+        return self._holder(found)
 
     async def bearer(self, token: str) -> Caller:
         """The caller that has sent this bearer token; raises AccessDenied unless its key may be used."""
-        key = await self._find("token", token_digest(token))
-        if key is None:
+        digest = token_digest(token)
+        found = self._known("token", digest) or await self._find("token", digest)
+        if found is None:
             raise AccessDenied("the bearer token is unknown or disabled, or has expired")
-        return self._holder(key)
+        return self._holder(found)
 
     async def admit_holder(self, access_key_id: str, need: Need, flow: str | None) -> Caller:
         """As `holder_of_key`; raises AccessDenied, too, if the caller may not make a call with this need."""
@@ -140,28 +154,59 @@ class AccessOperations:
         caller.require(need, flow)
         return caller
 
-    def _holder(self, key: AccessKey) -> Caller:
-        if key.access_key_id not in self._noted:
-            self._noted[key.access_key_id] = None
-            shared(self._keys.note_use(key.access_key_id))  # the request neither waits for it nor fails with it
+    def _holder(self, found: "_Remembered") -> Caller:
+        caller = found.caller
+        now = monotonic()
+        if now >= self._noted_until.get(caller.key_id, 0):
+            self._noted_until[caller.key_id] = now + NOTED_SECONDS
+            shared(self._keys.note_use(caller.key_id))  # the request neither waits for it nor fails with it
         request = present_request()
         if request is not None:
-            request.key_id, request.key_label = key.access_key_id, key.label
-        return Caller(key.role, key.flows, key.label, key.access_key_id)
+            request.key_id, request.key_label = caller.key_id, caller.label or ""
+        return caller
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
         """Accept a signature nonce once in `kept_ms`, durably; raises SignatureNonceUsed."""
-        if not await self._keys.use_nonce(access_key_id, nonce, kept_ms):
-            raise SignatureNonceUsed
+        await self._keys.use_nonce(self._nonce(access_key_id, nonce, kept_ms))
 
-    async def _find(self, kind: KeyKind, value: str) -> AccessKey | None:
-        known = self._remembered.get((kind, value))
-        if isinstance(known, AccessKey):
-            return known
-        key = await self._finds.run((kind, value), lambda: self._keys.find(kind, value))
-        if key is not None:
-            self._remembered[(kind, value)] = key
-        return key
+    def use_nonce_with_change(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
+        """As `use_nonce`, but together with the first change that the present request submits.
+
+        That change fails with SignatureNonceUsed if the nonce was used before. A request without any change needs
+        `use_nonce_of_request` at its end.
+        """
+        request = present_request()
+        assert request is not None, "only requests are signed"
+        request.nonce = self._nonce(access_key_id, nonce, kept_ms)
+
+    async def use_nonce_of_request(self) -> None:
+        """Use up the nonce of the present request if it has changed nothing; raises SignatureNonceUsed."""
+        request = present_request()
+        if request is not None and request.nonce is not None:
+            nonce, request.nonce = request.nonce, None
+            await self._keys.use_nonce(nonce)
+
+    def _nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> Nonce:
+        return Nonce(access_key_id, nonce, self._clock.now_ms() + kept_ms)
+
+    def _known(self, kind: KeyKind, value: str) -> "_Remembered | None":
+        """A usable key that was found a moment ago."""
+        found = self._remembered.get((kind, value))
+        return None if found is None or monotonic() >= found.until else found
+
+    async def _find(self, kind: KeyKind, value: str) -> "_Remembered | None":
+        return await self._finds.run((kind, value), lambda: self._read(kind, value))
+
+    async def _read(self, kind: KeyKind, value: str) -> "_Remembered | None":
+        key = await self._keys.find(kind, value)
+        if key is None:
+            self._remembered.pop((kind, value), None)
+            return None
+        if len(self._remembered) >= REMEMBERED_MAX:
+            self._remembered.clear()
+        caller = Caller(key.role, key.flows, key.label, key.access_key_id)
+        found = self._remembered[kind, value] = _Remembered(caller, key.secret, monotonic() + REMEMBER_SECONDS)
+        return found
 
 
 def make_access_key(

@@ -53,7 +53,8 @@ class AuditLog:
         committer = self._engine.committer
         try:
             with apart_from_request():
-                await committer.write(partial(begin_record, record=record), by_caller=True)
+                await committer.write(partial(begin_record, record=record), by_caller=True, nonce=request.nonce)
+            request.nonce = None
             finish = partial(finish_record, record_id=record.record_id)
             try:
                 result = await work()

@@ -1,4 +1,4 @@
-"""Where the checks of requests find access keys, and remember nonces. `cli/keys.py` makes and disables keys."""
+"""Where the checks of requests find access keys, and use up nonces. `cli/keys.py` makes and disables keys."""
 
 import logging
 from collections.abc import Coroutine, Sequence
@@ -6,10 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import Connection
-
 from flowserver.base.encryption import CannotDecrypt
 from flowserver.base.errors import InternalServerError
+from flowserver.base.nonces import Nonce
 from flowserver.base.request_context import apart_from_request
 from flowserver.engine.engine import Engine
 from flowserver.store.access_keys import (
@@ -17,10 +16,8 @@ from flowserver.store.access_keys import (
     Admission,
     find_access_key,
     find_key_by_token,
-    nonce_expires_at,
     note_key_use,
     read_admission,
-    use_nonce,
 )
 from flowserver.store.audit import AuditRecord, count_refusals
 from flowserver.store.encrypted_values import place_of
@@ -47,8 +44,8 @@ class Keys(Protocol):
         """
         ...
 
-    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
-        """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
+    async def use_nonce(self, nonce: Nonce) -> None:
+        """Use up a nonce, durably; raises SignatureNonceUsed."""
         ...
 
     async def note_use(self, access_key_id: str) -> None:
@@ -87,17 +84,10 @@ class EngineKeys:
             raise InternalServerError(f"{message}; see `flowserver doctor`") from None
         return replace(key, secret=secret)
 
-    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
-        """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
-        expires_at = self._engine.clock.now_ms() + kept_ms
-
-        def change(connection: Connection, was_new: bool | None) -> bool:
-            if use_nonce(connection, access_key_id, nonce, expires_at):
-                return True
-            return bool(was_new) and nonce_expires_at(connection, access_key_id, nonce) == expires_at
-
+    async def use_nonce(self, nonce: Nonce) -> None:
+        """Use up a nonce, durably; raises SignatureNonceUsed."""
         with apart_from_request():
-            return await self._engine.committer.write_once(change, by_caller=True)
+            await self._engine.committer.spend(nonce)
 
     async def note_use(self, access_key_id: str) -> None:
         """Record that a key was used now."""

@@ -1,6 +1,7 @@
 """Access keys, used nonces, and the keys that the server generates for itself."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
@@ -10,9 +11,10 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, t
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import UpdateBase
 
+from flowserver.base.nonces import Nonce
 from flowserver.store.schema.sign_in_tables import sign_in_links
 from flowserver.store.schema.tables import access_keys, nonces, secrets
-from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.prepared import execute_many, write_later
 from flowserver.store.sql.upserts import insert_of
 
 KEYS_SEEN = "keys-seen"
@@ -158,20 +160,32 @@ def disable_access_key(connection: Connection, access_key_id: str, now_ms: int) 
     return connection.execute(update(access_keys).where(usable).values(disabled_at=now_ms)).rowcount > 0
 
 
-def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at: int) -> bool:
-    """Store a signature nonce until `expires_at`; False if it was used before."""
-    row = {"access_key_id": access_key_id, "nonce": nonce, "expires_at": expires_at}
-    return execute_many(connection, _use_nonce(insert_of(connection)), [row]) > 0
+def use_nonce(connection: Connection, nonce: Nonce) -> bool:
+    """Store a nonce until it expires; False if it was used before."""
+    return execute_many(connection, _use_nonces(insert_of(connection)), [_nonce_row(nonce)]) > 0
 
 
-def nonce_expires_at(connection: Connection, access_key_id: str, nonce: str) -> int | None:
+def use_nonces_later(connection: Connection, used: Sequence[Nonce], error: type[Exception]) -> None:
+    """Store nonces until they expire; raises the error if one of them was used before.
+
+    On PostgreSQL as late as with the COMMIT, which then fails.
+    """
+    rows = [_nonce_row(nonce) for nonce in used]
+    write_later(connection, _use_nonces(insert_of(connection)), rows, unless_all_change=error)
+
+
+def nonce_expires_at(connection: Connection, nonce: Nonce) -> int | None:
     """Until when (ms) a nonce is stored; None if it is not."""
-    mine = (nonces.c.access_key_id == access_key_id) & (nonces.c.nonce == nonce)
+    mine = (nonces.c.access_key_id == nonce.access_key_id) & (nonces.c.nonce == nonce.text)
     return connection.execute(select(nonces.c.expires_at).where(mine)).scalar_one_or_none()
 
 
+def _nonce_row(nonce: Nonce) -> dict[str, Any]:
+    return {"access_key_id": nonce.access_key_id, "nonce": nonce.text, "expires_at": nonce.expires_at}
+
+
 @cache
-def _use_nonce(insert_here: Any) -> UpdateBase:
+def _use_nonces(insert_here: Any) -> UpdateBase:
     """Cached, so that the statement is compiled once per database."""
     statement: UpdateBase = insert_here(nonces).on_conflict_do_nothing()
     return statement

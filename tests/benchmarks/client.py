@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 import httptools
 
+from tests.benchmarks.credentials import OPEN, Credentials
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -34,19 +36,24 @@ class Reply:
 class Client:
     """Requests to one server, each on a free or a new connection."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, credentials: Credentials = OPEN) -> None:
         self.url = base_url
-        self._host, _, port = base_url.removeprefix("http://").partition(":")
+        self.credentials = credentials
+        address = base_url.removeprefix("http://")
+        self._host, _, port = address.partition(":")
         self._port = int(port)
         self._free: list[_Connection] = []
         self._all: list[_Connection] = []
-        self._head = f" HTTP/1.1\r\nHost: {self._host}:{port}\r\n".encode()
+        self._address = address.encode()
+        self._rpc_head = f" HTTP/1.1\r\nHost: {address}\r\n".encode()
+        self._head = self._rpc_head + credentials.headers
         self.requests = 0
 
     async def call(self, action: bytes) -> Reply:
         """An RPC request; `action` is made by `rpc`."""
-        form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n" % len(action)
-        return await self._send(b"".join((b"POST /", self._head, form, action)))
+        proof, body = self.credentials.rpc(action, self._address)
+        form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n" % len(body)
+        return await self._send(b"".join((b"POST /", self._rpc_head, proof, form, body)))
 
     async def get(self, path: str) -> Reply:
         """A GET request."""

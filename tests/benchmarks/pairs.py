@@ -4,6 +4,8 @@ commit.
 Both run at the same time, and small slices of each workload go to one and the other in turn, so other load on the
 machine slows both alike. Two runs of one commit in sequence differ by a fifth; two servers of one commit measured in
 pairs differ by two hundredths. The other checkout needs its environment (`make install`).
+
+`python -m tests.benchmarks.pairs . --keys v3 --their-keys open` compares signed requests with open ones.
 """
 
 import argparse
@@ -11,10 +13,11 @@ import asyncio
 import statistics
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.benchmarks import definitions
+from tests.benchmarks.credentials import KINDS
 from tests.benchmarks.load import run_in_flight
 from tests.benchmarks.stage import Shape, Stage, staged
 from tests.benchmarks.suspended import complete, suspend
@@ -93,12 +96,13 @@ def line_of(part: str, pairs: Sequence[tuple[Taken, Taken]], size: int) -> str:
     """A line: the ratio of work done here and there, in the same elapsed time and in the same processor time."""
     executions = size * len(pairs)
     here, cpu_here, there, cpu_there = (sum(each) for each in zip(*(a + b for a, b in pairs), strict=True))
-    median = statistics.median(b[0] / a[0] for a, b in pairs)
+    median, cpu_median = (statistics.median(b[each] / a[each] for a, b in pairs) for each in (0, 1))
     figures = (
         f"{executions / seconds:.0f}/s and {1000 * cpu / executions:.3f} ms CPU each"
         for seconds, cpu in ((here, cpu_here), (there, cpu_there))
     )
-    ratios = f"rate {there / here:.3f} times (median of slices {median:.3f}), CPU {cpu_there / cpu_here:.3f} times"
+    rate, cpu = there / here, cpu_there / cpu_here
+    ratios = f"rate {rate:.3f} times (median of slices {median:.3f}), CPU {cpu:.3f} times (median {cpu_median:.3f})"
     return f"{part:14}{ratios}; here {next(figures)}, there {next(figures)}"
 
 
@@ -120,14 +124,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default=",".join(WORKLOADS), help="workloads, by default %(default)s")
     parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite", help="default %(default)s")
     parser.add_argument("--slices", type=int, default=40, help="slices of each, by default %(default)s")
+    parser.add_argument("--processes", type=int, default=1, help="of each server (default 1)")
+    parser.add_argument(
+        "--keys", choices=KINDS, default="open", help="how requests prove who sends them (default open)"
+    )
+    parser.add_argument("--their-keys", choices=KINDS, help="the same, at the other server (default as --keys)")
     options = parser.parse_args(arguments)
+    shape = Shape(processes=options.processes, keys=options.keys)
+    their_shape = replace(shape, keys=options.their_keys or options.keys)
     with ExitStack() as stack:
         urls: list[str | None] = [None, None]
         if options.database == "postgres":
             server = stack.enter_context(running_postgres(durable=True))
             urls = [stack.enter_context(fresh_database(server)) for _ in urls]
-        here = stack.enter_context(staged(urls[0], Shape()))
-        there = stack.enter_context(staged(urls[1], Shape(), str(options.checkout.resolve() / ".venv/bin/python")))
+        here = stack.enter_context(staged(urls[0], shape))
+        there = stack.enter_context(staged(urls[1], their_shape, str(options.checkout.resolve() / ".venv/bin/python")))
         asyncio.run(_main([here, there], options.only.split(","), options.slices))
 
 

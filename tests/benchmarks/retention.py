@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import SystemClock
 from flowserver.base.limits import Limits
+from flowserver.base.nonces import Nonce
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.options import EngineOptions
@@ -52,7 +53,7 @@ class ConcurrentWriter:
         self.waited.append(time.perf_counter() - began)
 
     def _write(self, connection: Connection) -> None:
-        use_nonce(connection, "benchmark", str(len(self.waited)), 2**50)
+        use_nonce(connection, Nonce("benchmark", str(len(self.waited)), 2**50))
 
 
 async def measure(database: Database, executions: int, events: int) -> None:

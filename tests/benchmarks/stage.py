@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply, rpc
+from tests.benchmarks.credentials import OPEN, Credentials, create_key
 from tests.benchmarks.function import PATHS, FunctionProcess
 from tests.benchmarks.primary import Primary
 from tests.support.processes import (
@@ -24,7 +25,7 @@ from tests.support.processes import (
     resident_bytes_of,
     written_bytes_of,
 )
-from tests.support.server import ServerProcess
+from tests.support.server import ServerProcess, clean_environment
 
 Counters = dict[str, float]
 
@@ -62,10 +63,12 @@ class FunctionReports(asyncio.Protocol):
 
 @dataclass(frozen=True)
 class Shape:
-    """The number of servers, and the number of processes of each."""
+    """The number of servers, the number of processes of each, and how clients prove who they are
+    (`credentials.KINDS`)."""
 
     nodes: int = 1
     processes: int = 1
+    keys: str = "open"
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -82,6 +85,7 @@ class Stage:
     servers: list[ServerProcess]
     function: FunctionProcess
     primary: Primary | None
+    credentials: Credentials = OPEN
     reports: FunctionReports = field(default_factory=FunctionReports)
     clients: list[Client] = field(default_factory=list)
     _checkpointed_bytes: int = 0
@@ -92,7 +96,7 @@ class Stage:
         """Connect, and register the functions."""
         loop = asyncio.get_running_loop()
         self._pipe, _ = await loop.connect_read_pipe(lambda: self.reports, self.function.lines)
-        self.clients = [Client(server.url) for server in self.servers]
+        self.clients = [Client(server.url, self.credentials) for server in self.servers]
         for path in PATHS:
             reply = await self.client.put(f"/v1/functions/bench/{path}", {"url": f"{self.function.url}/{path}"})
             assert reply.status in (200, 201), reply.body
@@ -158,7 +162,7 @@ class Stage:
         began = time.perf_counter()
         flags = self.shape.flags
         self.servers[0] = ServerProcess(self.database_url, *flags, environment=compiled(), python=sys.executable)
-        self.clients = [Client(self.servers[0].url)]
+        self.clients = [Client(self.servers[0].url, self.credentials)]
         return began
 
     def cpu_seconds(self) -> float:
@@ -207,13 +211,14 @@ def staged(postgres_url: str | None, shape: Shape, python: str = sys.executable)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
         url = postgres_url or f"sqlite:///{folder}/bench.db"
+        credentials = create_key(shape.keys, url, clean_environment() | compiled(), python)
         function = stack.enter_context(FunctionProcess(compiled()))
         servers = [ServerProcess(url, "--migrate", *shape.flags, environment=compiled(), python=python)]
         stack.callback(_stop_all, servers)  # the servers that run at the end; some workloads replace them
         for _ in range(1, shape.nodes):
             servers.append(ServerProcess(url, *shape.flags, environment=compiled(), python=sys.executable))
         primary = stack.enter_context(Primary(url)) if postgres_url else None
-        yield Stage(url, shape, servers, function, primary)
+        yield Stage(url, shape, servers, function, primary, credentials)
 
 
 def _stop_all(servers: list[ServerProcess]) -> None:

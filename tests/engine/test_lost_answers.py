@@ -20,9 +20,11 @@ from flowserver.base.errors import (
     QueueAlreadyExist,
     ResourceThrottled,
     ScheduleNotExists,
+    SignatureNonceUsed,
     TaskAlreadyCompleted,
 )
 from flowserver.base.limits import Limits
+from flowserver.base.nonces import Nonce
 from flowserver.concurrency.coalescer import Coalescer
 from flowserver.engine.commit.batch_items import Envelope, ReceiptKind
 from flowserver.machine.events import EventType
@@ -99,9 +101,11 @@ async def in_one_batch(
 
 async def test_a_signature_s_nonce_is_not_mistaken_for_a_repeated_one(node: Node) -> None:
     keys = EngineKeys(node.engine)
-    answers = await tried_twice(node, select(nonces), *(keys.use_nonce("ak", "n", 1_000) for _ in range(2)))
-    assert answers == [True, False]
-    assert not await keys.use_nonce("ak", "n", 1_000)
+    answers = await tried_twice(node, select(nonces), *(keys.use_nonce(Nonce("ak", "n", 2**50)) for _ in range(2)))
+    assert answers[0] is None
+    assert isinstance(answers[1], SignatureNonceUsed)
+    with pytest.raises(SignatureNonceUsed):
+        await keys.use_nonce(Nonce("ak", "n", 2**50))
 
 
 async def test_a_flow_does_not_conflict_with_itself(node: Node) -> None:

@@ -108,11 +108,11 @@ class Writer(Committer):
     conflicts = 0
     lost_leases = 0
 
-    def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
+    def _attempt(self, items: Sequence[Item], headers_only: bool, nonces_singly: bool) -> BatchResult:
         database = cast(SharedDatabase, self._database)
         self._tried = None
         with database.write() as connection:
-            batch = Batch(connection, self._context, headers_only=headers_only)
+            batch = Batch(connection, self._context, headers_only=headers_only, nonces_singly=nonces_singly)
             if self.early is not None:
                 batch = EarlyBatch(connection, self._context, headers_only=headers_only)
                 batch.early, self.early = self.early, None

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from flowserver.base.nonces import Nonce
 from flowserver.store.access_keys import (
     DELETED_AT_ONCE,
     KEYS_SEEN,
@@ -103,16 +104,16 @@ def test_ids_and_tokens_are_unique(database: Database) -> None:
 
 def test_a_nonce_is_used_once_per_key(database: Database) -> None:
     with database.write() as connection:
-        assert use_nonce(connection, "ak", "n", 10)
-        assert not use_nonce(connection, "ak", "n", 99)
-        assert use_nonce(connection, "ak2", "n", 10)
-        assert use_nonce(connection, "ak", "N", 20)
+        assert use_nonce(connection, Nonce("ak", "n", 10))
+        assert not use_nonce(connection, Nonce("ak", "n", 99))
+        assert use_nonce(connection, Nonce("ak2", "n", 10))
+        assert use_nonce(connection, Nonce("ak", "N", 20))
     with database.write() as connection:
-        assert not use_nonce(connection, "ak", "n", 10)
+        assert not use_nonce(connection, Nonce("ak", "n", 10))
         assert delete_expired_nonces(connection, 10) == 0
         assert delete_expired_nonces(connection, 11) == 2
-        assert use_nonce(connection, "ak", "n", 30)
-        assert not use_nonce(connection, "ak", "N", 30)
+        assert use_nonce(connection, Nonce("ak", "n", 30))
+        assert not use_nonce(connection, Nonce("ak", "N", 30))
 
 
 def test_old_nonces_are_deleted_in_portions_oldest_first(database: Database) -> None:

@@ -5,10 +5,10 @@ from functools import partial
 
 from flowserver.api.internal_faults import as_fault
 from flowserver.api.large_bodies import page_in_pieces
-from flowserver.api.rpc.actions import ACTIONS, LISTS
+from flowserver.api.rpc.actions import ACTIONS, LISTS, Action
 from flowserver.api.rpc.parameters import Parameters
-from flowserver.base.errors import FlowServerError
-from flowserver.base.json_values import dump_json_bytes
+from flowserver.base.errors import FlowServerError, ResourceThrottled
+from flowserver.base.json_values import JsonObject, dump_json_bytes
 from flowserver.operations.callers import Caller
 from flowserver.operations.operations import Operations
 
@@ -22,10 +22,12 @@ class LocalActions:
     async def __call__(
         self, action: str, parameters: Mapping[str, str], request_id: str, caller: Caller
     ) -> list[bytes]:
-        """Carry out an action."""
+        """Carry out an action, and use up the nonce of a signed request: in its first change, or else at the end.
+
+        A request that is answered with ResourceThrottled before it has changed anything leaves its nonce unused.
+        """
         try:
-            given = Parameters(parameters, action, request_id, caller)
-            body = await ACTIONS[action](self._operations, given)
+            body = await self._use_nonce_after(ACTIONS[action], Parameters(parameters, action, request_id, caller))
             shown = {**body, "RequestId": request_id}
             if action in LISTS:
                 return await self._operations.encoding.run(partial(page_in_pieces, shown))
@@ -34,3 +36,15 @@ class LocalActions:
         except Exception as error:
             raise as_fault(error, f"request {request_id}") from error
         return [dump_json_bytes(shown)]
+
+    async def _use_nonce_after(self, action: Action, given: Parameters) -> JsonObject:
+        use_nonce = self._operations.access.use_nonce_of_request
+        try:
+            body = await action(self._operations, given)
+        except ResourceThrottled:
+            raise
+        except Exception:
+            await use_nonce()
+            raise
+        await use_nonce()
+        return body

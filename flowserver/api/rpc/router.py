@@ -142,7 +142,10 @@ class RpcRoute:
         verify(received, claim, secret, self._clock.now_ms())
         check = partial(access.admit_holder, claim.access_key_id, need, flow)
         caller = await check()
-        await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
+        if changes:  # `LocalActions` uses up the nonce of a request that changes nothing after all
+            access.use_nonce_with_change(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
+        else:
+            await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
         return caller, check
 
 

@@ -7,21 +7,27 @@ alibabacloud-tea-openapi and @alicloud/pop-core write them. Nothing here judges 
 import base64
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 V3_ALGORITHM = "ACS3-HMAC-SHA256"
 
+_STAYS = re.compile(r"[A-Za-z0-9._~-]*\Z").match
+
 
 def percent_encode(text: str) -> str:
     """RFC 3986 over UTF-8: letters, digits and `-_.~` stay, all else becomes `%XX` in upper case."""
+    if _STAYS(text):  # most names and many values; `quote` takes three times as long
+        return text
     return quote(text, safe="", errors="surrogatepass")
 
 
 def v1_string_to_sign(method: str, parameters: Mapping[str, str]) -> str:
     """The text of RPC v1: the method and every parameter but `Signature`, sorted by name and encoded twice."""
     signed = [(name, parameters[name]) for name in sorted(parameters) if name != "Signature"]
-    return f"{method}&%2F&{percent_encode(_canonical_pairs(signed))}"
+    pairs = _canonical_pairs(signed)  # holds no other characters that change when it is encoded once more
+    return f"{method}&%2F&{pairs.replace('%', '%25').replace('&', '%26').replace('=', '%3D')}"
 
 
 def v1_signature(secret: str, string_to_sign: str) -> str:

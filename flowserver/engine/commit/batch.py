@@ -21,6 +21,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from flowserver.base.errors import SignatureNonceUsed
 from flowserver.engine.commit.batch_context import SHARED_BYTES, BatchContext
 from flowserver.engine.commit.batch_items import (
     ENDING,
@@ -34,6 +35,7 @@ from flowserver.engine.commit.batch_redrives import Redrives
 from flowserver.engine.commit.batch_starts import Starts
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.scope_loading import load_lists
+from flowserver.engine.commit.spent_nonces import SpentNonces
 from flowserver.engine.commit.turns_of_message import history_bytes, make_turns
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskReplied
@@ -81,15 +83,22 @@ class Batch:
     """One transaction's worth of work over an open connection."""
 
     def __init__(
-        self, connection: Connection, context: BatchContext, *, headers_only: bool = False, is_shared: bool = False
+        self,
+        connection: Connection,
+        context: BatchContext,
+        *,
+        headers_only: bool = False,
+        is_shared: bool = False,
+        nonces_singly: bool = False,
     ) -> None:
         """With `headers_only` executions are loaded without their scopes; all items must end them.
 
         `is_shared` says that other executions wait for the writer: then each `Continue` makes a short turn, and one
-        execution may make less of the batch.
+        execution may make less of the batch. `nonces_singly` is as of `SpentNonces`.
         """
         self._connection = connection
         self._headers_only = headers_only
+        self._nonces_singly = nonces_singly
         self._context = context
         self._environment = context.environment()
         self._environment_to_go_on = context.environment(to_go_on=True) if is_shared else self._environment
@@ -112,12 +121,13 @@ class Batch:
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Process the items in order and save; the caller commits, and only then acts on the result.
 
-        Raises LeaseLost before any turn if this node was declared dead. Raises NotMarked and TooMuchAtOnce; the caller
-        must roll back.
+        Raises LeaseLost before any turn if this node was declared dead. Raises NotMarked, TooMuchAtOnce and
+        NonceRepeated; the caller must roll back.
         """
         hold_lease_later(self._connection, self._context.lease.node_id)
+        self._nonces = SpentNonces(self._connection, items, singly=self._nonces_singly)
         self._may_divide = len(items) > 1
-        envelopes = [item for item in items if isinstance(item, Envelope)]
+        envelopes = [item for item in items if isinstance(item, Envelope) and not self._nonces.refuses(item)]
         news = [envelope.new for envelope in envelopes if envelope.new is not None]
         self._ending = _ending(envelopes)
         redriven = {each.execution_id for each in envelopes if each.redrive is not None}
@@ -142,6 +152,7 @@ class Batch:
             self._connection, self._context.lease.node_id, self._stored.keys() - self._left
         )
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
+        self._nonces.may_be_committed()
         return BatchResult(
             answers,
             changes,
@@ -194,6 +205,8 @@ class Batch:
         return self._made <= self._made_max and made_by <= self._again_max
 
     def _do(self, item: Item) -> Any:
+        if self._nonces.refuses(item):
+            return SignatureNonceUsed()
         if not isinstance(item, Envelope):
             return self._write(item)
         if item.new is None:
@@ -201,6 +214,8 @@ class Batch:
         return self._first_receipt(item) or self._starts.start(item, item.new, self._tell)
 
     def _write(self, write: Write) -> Any:
+        if write.change is None:
+            return None
         execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's savepoints take 40 times as long
         try:
             answer = write.change(self._connection)

@@ -1,13 +1,13 @@
 """Items of a batch and their results: messages to executions, other changes, and receipts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
+from flowserver.base.nonces import Nonce
 from flowserver.machine.events import Event
 from flowserver.machine.messages import DeadlineReached, Message, Stop
 from flowserver.machine.state import Status
@@ -84,13 +84,17 @@ class Envelope(msgspec.Struct, frozen=True):
     """For the reply of a call: the node that made it. The reply is stale once another node holds the call."""
     tried: Tried | None = None
     """Set for another try of a message that was applied, which must not meet its own effect as another's."""
+    nonce: Nonce | None = None
+    """That of the signed request that submits it. If it was used before, nothing is done: SignatureNonceUsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """Any other change, made in the batch's transaction. If it fails, it fails alone."""
 
-    change: Callable[[Connection], Any]
+    change: Callable[[Connection], Any] | None
+    """None for a nonce alone."""
+    nonce: Nonce | None = None
+    """As of an `Envelope`."""
 
 
 Item = Envelope | Write

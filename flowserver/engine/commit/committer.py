@@ -12,35 +12,35 @@ database cannot read or save is parked. If the database is away, all items fail.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import zip_longest
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, SQLAlchemyError
+from sqlalchemy.exc import InterfaceError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.malloc_trim import give_back_memory
+from flowserver.base.nonces import Nonce
+from flowserver.base.request_context import present_request
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.futures import resolve
 from flowserver.concurrency.load_shedding import is_refused
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
-from flowserver.engine.commit.batch_items import ENDING, Envelope, Item, Receipt, ReceiptKind, Tried, Write
+from flowserver.engine.commit.batch_items import ENDING, Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import FairQueue, Pending
-from flowserver.machine.events import Event
-from flowserver.machine.messages import RetryLostCall
+from flowserver.engine.commit.further_tries import for_retry, is_at_fault, is_worth_retrying
+from flowserver.engine.commit.spent_nonces import NonceRepeated, not_committed
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.history import has_event
 from flowserver.store.executions.saving import park_execution
-from flowserver.store.executions.saving_headers import VersionConflict, was_rolled_back
+from flowserver.store.executions.saving_headers import was_rolled_back
 from flowserver.store.sql.database import Database
-from flowserver.store.sql.errors import is_away, is_conflict, lost_connection, reason_of
-from flowserver.store.sql.unreadable import is_damage
+from flowserver.store.sql.errors import is_away, reason_of
 
 log = logging.getLogger(__name__)
 
@@ -120,10 +120,19 @@ class Committer:
         receipt: Receipt = await self._put(envelope, by_caller=by_caller)
         return receipt
 
-    async def write(self, change: Callable[[Connection], T], *, by_caller: bool = False) -> T:
-        """Run a change in the next batch's transaction and return its result once that is durable."""
-        answer: T = await self._put(Write(change), by_caller=by_caller)
+    async def write(
+        self, change: Callable[[Connection], T], *, by_caller: bool = False, nonce: Nonce | None = None
+    ) -> T:
+        """Run a change in the next batch's transaction and return its result once that is durable.
+
+        With a `nonce`, only if that was not used before; it is used up with the change. Raises SignatureNonceUsed.
+        """
+        answer: T = await self._put(Write(change, nonce), by_caller=by_caller)
         return answer
+
+    async def spend(self, nonce: Nonce) -> None:
+        """Use up a nonce, durably; raises SignatureNonceUsed, and ResourceThrottled if the queue is full."""
+        await self._put(Write(None, nonce), by_caller=True)
 
     async def write_once(self, change: Callable[[Connection, T | None], T], *, by_caller: bool = False) -> T:
         """As `write`, for a change whose effect must not count as another's if the batch is tried again.
@@ -158,6 +167,8 @@ class Committer:
         is_full = self._queue.requested >= self._context.limits.pending_messages_max
         if self._stopped or (by_caller and is_refused(is_full=is_full, is_change=True)):
             raise ResourceThrottled
+        if by_caller:
+            item = _with_nonce(item)
         future = asyncio.get_running_loop().create_future()
         self._queue.put((item, future), by_caller=by_caller)
         self._wake.set()
@@ -229,7 +240,7 @@ class Committer:
             self._exceeded_memory = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
-            again = _for_retry(items, tried := None if was_rolled_back(error) else self._tried)
+            again = for_retry(items, tried := None if was_rolled_back(error) else self._tried)
             effects = [tried.effects] if tried is not None and self._is_durable(tried) else []
             if len(items) == 1:
                 results = [self._commit_alone(again[0], error)]
@@ -274,13 +285,13 @@ class Committer:
 
     def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
         for tries in range(CONFLICT_TRIES_MAX):
-            if error is not None and not _is_worth_retrying(error, tries):
+            if error is not None and not is_worth_retrying(error, tries):
                 break
             try:
                 return self._transact([item])
             except Exception as again:
                 error = again
-        if error is None or not isinstance(item, Envelope) or not _is_at_fault(error):
+        if error is None or not isinstance(item, Envelope) or not is_at_fault(error):
             return BatchResult(answers=[error])
         return self._give_up(item, error)
 
@@ -316,12 +327,16 @@ class Committer:
             return self._attempt_marked(items, headers_only)
 
     def _attempt_marked(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
-        """Try; if large executions are not marked yet, mark them and try again."""
+        """Try; if large executions are not marked yet, mark them and try again, and so on after a repeated nonce."""
+        nonces_singly = False
         while True:
             try:
-                return self._attempt(items, headers_only)
+                return self._attempt(items, headers_only, nonces_singly)
             except NotMarked as unmarked:
                 self._mark(unmarked.execution_ids)
+            except NonceRepeated:
+                not_committed(items)
+                nonces_singly = True
 
     def _mark(self, execution_ids: Collection[str]) -> None:
         guard, node_id = self._context.crash_loop_guard, self._context.lease.node_id
@@ -330,11 +345,17 @@ class Committer:
             ends = guard.mark(connection, node_id, execution_ids)
         guard.marked(ends)
 
-    def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
+    def _attempt(self, items: Sequence[Item], headers_only: bool, nonces_singly: bool) -> BatchResult:
         began = time.perf_counter()
         self._tried = None
         with self._database.write() as connection:
-            batch = Batch(connection, self._context, headers_only=headers_only, is_shared=self._queue.is_shared)
+            batch = Batch(
+                connection,
+                self._context,
+                headers_only=headers_only,
+                is_shared=self._queue.is_shared,
+                nonces_singly=nonces_singly,
+            )
             result = self._tried = batch.run(items)
         batch.settle()
         result.seconds = time.perf_counter() - began
@@ -362,39 +383,10 @@ async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
     return [None if isinstance(result, BaseException) else result for result in results]
 
 
-def _for_retry(items: Sequence[Item], tried: BatchResult | None) -> list[Item]:
-    """The items for another try. The first may have been committed, so even a start with a unique name is looked up,
-    and a message that was applied knows the event to look for: the last that its execution recorded. `RetryLostCall`
-    records none, so another message's event would prove it; the attempt that it names tells whether it was applied.
-    """
-    answers = [] if tried is None else tried.answers
-    last = {} if tried is None else {each.stored.execution.execution_id: each.events[-1:] for each in tried.changes}
-    return [_again(item, answer, last) for item, answer in zip_longest(items, answers)]
-
-
-def _again(item: Item, answer: Any, last: Mapping[str, Sequence[Event]]) -> Item:
-    if not isinstance(item, Envelope):
+def _with_nonce(item: Item) -> Item:
+    """The item with the nonce of the present request, if that is signed and this is its first change."""
+    request = present_request()
+    if request is None or request.nonce is None:
         return item
-    if item.new is not None:
-        item = replace(item, new=replace(item.new, name_is_unique=False))
-    events = None if isinstance(item.message, RetryLostCall) else last.get(item.execution_id)
-    if not events or answer is None or answer.kind is not ReceiptKind.APPLIED:
-        return item
-    return replace(item, tried=Tried(answer, events[0]))
-
-
-def _is_worth_retrying(error: Exception, tries: int) -> bool:
-    """Whether another try may succeed at once.
-
-    It may after a conflict (each time), or after a lost session or apparent damage (the first time only).
-    """
-    if isinstance(error, VersionConflict) or is_conflict(error):
-        return True
-    return tries == 0 and (is_damage(error) or lost_connection(error))
-
-
-def _is_at_fault(error: Exception) -> bool:
-    """Whether the item is at fault: our code failed on it, or the database cannot read or store its rows."""
-    if not isinstance(error, SQLAlchemyError):
-        return not isinstance(error, (VersionConflict, LeaseLost))
-    return isinstance(error, (DataError, IntegrityError)) or is_damage(error)
+    nonce, request.nonce = request.nonce, None
+    return replace(item, nonce=nonce)

@@ -9,9 +9,8 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from flowserver.base.clock import format_instant
+from flowserver.base.clock import Clock, format_instant
 from tests.support.access_key import ACCESS_KEY_ID, SECRET
-from tests.support.clock import ManualClock
 
 _nonces = count()
 
@@ -19,7 +18,7 @@ _nonces = count()
 class Signer:
     """Signs with one key at the instant of a clock; every request gets its own nonce unless one is given."""
 
-    def __init__(self, clock: ManualClock, access_key_id: str = ACCESS_KEY_ID, secret: str = SECRET) -> None:
+    def __init__(self, clock: Clock, access_key_id: str = ACCESS_KEY_ID, secret: str = SECRET) -> None:
         self._clock = clock
         self._access_key_id = access_key_id
         self._secret = secret
