@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from flowserver.base.errors import ResourceThrottled
@@ -28,6 +29,8 @@ class Threads:
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread; returns or raises what it does. Work that has begun outlives a cancelled caller.
 
+        It runs in the caller's context, so the lines that it logs belong to the caller's request.
+
         Raises ResourceThrottled if `waiting_max` pieces of work wait already, unless the present request has changed
         something.
         """
@@ -35,7 +38,7 @@ class Threads:
             if self._pending_max is not None and is_refused(is_full=self._pending >= self._pending_max):
                 raise ResourceThrottled
             self._pending += 1
-        future = self._executor.submit(work)
+        future = self._executor.submit(copy_context().run, work)
         future.add_done_callback(self._ended)
         return await asyncio.wrap_future(future)
 

@@ -14,6 +14,7 @@ from flowserver.base.clock import SystemClock, format_instant
 from flowserver.base.encryption import new_key
 from flowserver.base.request_context import RequestContext
 from flowserver.cli.logs import JsonFormatter, LineFormatter, set_up_logs, tells_of_a_fault
+from flowserver.concurrency.threads import Threads
 from tests.support.access_key import ACCESS_KEY_ID, SECRET, TOKEN, create_database_with_key
 from tests.support.function_server import FunctionError, FunctionServer
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
@@ -59,6 +60,15 @@ def test_lines_name_the_request_that_they_belong_to():
     assert human.endswith("flowserver.x: request r-1 failed [key_id=key-1]")
     assert (json_line["request_id"], json_line["key_id"]) == ("r-1", "key-1")
     assert "request_id" not in json.loads(JsonFormatter().format(_record("later")))
+
+
+async def test_lines_of_threads_name_the_request_for_which_they_work():
+    threads = Threads("test")
+    with RequestContext("r-1") as request:
+        request.key_id = "key-1"
+        line = json.loads(await threads.run(lambda: JsonFormatter().format(_record("a damaged row is left out"))))
+    threads.close()
+    assert (line["request_id"], line["key_id"]) == ("r-1", "key-1")
 
 
 def test_a_json_line_is_one_line_in_ascii_with_fields_and_traceback():
