@@ -221,7 +221,7 @@ class Engine(Parts):
                 self.follow(look_up)
         counts = self.metrics.flows.of(execution.flow_name)
         counts.started += changes.is_new
-        counts.has_tried(changes.events)
+        self.metrics.flows.committed(execution.execution_id, counts, changes.events)
         if not execution.is_running:
             self.metrics.ended(execution.status)
             counts.has_ended(execution.status, execution.error, (self.clock.now_ms() - execution.started_at) / 1000)

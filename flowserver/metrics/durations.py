@@ -8,21 +8,23 @@ from typing import Final
 BOUNDS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400)
 """Upper bounds: from a fast call to an execution that waited for a day."""
 
-_LABELS: Final = (*(f"{bound:g}" for bound in BOUNDS_SECONDS), "+Inf")
+FEW_BOUNDS_SECONDS: Final = (0.01, 0.05, 0.25, 1, 5, 30, 300, 3_600)
+"""Where there are many histograms: half the series."""
 
 
 class Durations:
     """The durations of one kind of work. One thread adds; another may read at the same time."""
 
-    __slots__ = ("_counts", "_seconds")
+    __slots__ = ("_bounds", "_counts", "_seconds")
 
-    def __init__(self) -> None:
-        self._counts = [0] * len(_LABELS)
+    def __init__(self, bounds: Sequence[float] = BOUNDS_SECONDS) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
         self._seconds = 0.0
 
     def add(self, seconds: float) -> None:
         """Something has taken so long."""
-        self._counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
+        self._counts[bisect_left(self._bounds, seconds)] += 1
         self._seconds += seconds
 
     def numbers(self) -> tuple[list[int], float]:
@@ -36,4 +38,5 @@ class Durations:
 
     def buckets(self) -> tuple[list[tuple[str, float]], float]:
         """The buckets as Prometheus wants them, each with all shorter durations; and the sum in seconds."""
-        return list(zip(_LABELS, map(float, accumulate(self._counts)), strict=True)), self._seconds
+        labels = (*(f"{bound:g}" for bound in self._bounds), "+Inf")
+        return list(zip(labels, map(float, accumulate(self._counts)), strict=True)), self._seconds

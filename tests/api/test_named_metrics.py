@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
 from flowserver.machine.events import Event, EventType
+from flowserver.metrics import flow_counts
 from flowserver.metrics.bounded_names import OTHER
 from flowserver.metrics.flow_counts import FlowMetrics
 from flowserver.metrics.request_counts import RequestMetrics
@@ -49,6 +50,7 @@ async def test_flows_steps_functions_and_requests_are_counted(client: httpx.Asyn
     found = await measured(client, app)
     of_flow = {name: value for name, value in found.items() if "flow=order" in name and "_bucket" not in name}
     seconds = of_flow.pop("flowserver_flow_execution_seconds_sum flow=order")
+    assert 0 < of_flow.pop("flowserver_step_attempt_seconds_sum flow=order step=charge") <= seconds
     assert of_flow == {
         "flowserver_flow_started_executions_total flow=order": 3,
         "flowserver_flow_ended_executions_total flow=order status=Succeeded": 1,
@@ -58,6 +60,9 @@ async def test_flows_steps_functions_and_requests_are_counted(client: httpx.Asyn
         "flowserver_flow_execution_seconds_count flow=order": 3,
         "flowserver_step_attempts_total flow=order outcome=failed step=charge": 2,
         "flowserver_step_attempts_total flow=order outcome=succeeded step=charge": 1,
+        "flowserver_step_attempt_seconds_count flow=order step=charge": 3,
+        "flowserver_step_errors_total error=NoMoney flow=order step=charge": 1,
+        "flowserver_step_errors_total error=Broken flow=order step=charge": 1,
     }
     assert seconds > 0
     assert found["flowserver_function_calls_total function=shop/charge result=ok"] == 1
@@ -110,7 +115,8 @@ def test_the_first_names_are_counted_one_by_one() -> None:
         counts = metrics.of(flow)
         counts.started += 1
         counts.has_ended("Failed", f"E{number}", 0.1)
-        counts.has_tried([Event(1, 0, EventType.TASK_FAILED, f"s{number}", 0, "{}")])
+        failed = Event(1, 0, EventType.TASK_FAILED, f"s{number}", 0, f'{{"error": "E{number}"}}')
+        metrics.committed("e", counts, [failed])
     registry = CollectorRegistry()
     registry.register(metrics)
 
@@ -122,6 +128,36 @@ def test_the_first_names_are_counted_one_by_one() -> None:
     assert [value("flowserver_flow_errors_total", flow="a", error=name) for name in ("E0", "E4", OTHER)] == [1, None, 1]
     attempts = "flowserver_step_attempts_total"
     assert [value(attempts, flow="a", step=name, outcome="failed") for name in ("s0", "s4", OTHER)] == [1, None, 1]
+    errors = "flowserver_step_errors_total"
+    assert [value(errors, flow="a", step="s0", error=name) for name in ("E0", OTHER)] == [1, None]
+    assert [value(errors, flow="a", step=OTHER, error=name) for name in ("E4", OTHER)] == [None, 1]
+
+
+def test_attempts_are_measured_from_their_beginning_to_their_end() -> None:
+    """A report ends an attempt that was submitted first; of one that another node began the time is not known."""
+    metrics, registry = FlowMetrics(Limits()), CollectorRegistry()
+    registry.register(metrics)
+    begin, submit, end = EventType.TASK_STARTED, EventType.TASK_SUBMITTED, EventType.TASK_SUCCEEDED
+    commits = [
+        ("e", [Event(3, 2, begin, "ask", 1_000, "{}")]),
+        ("e", [Event(4, 3, submit, "ask", 1_100, "{}")]),
+        ("f", [Event(4, 3, end, "ask", 9_000, "{}")]),
+        ("e", [Event(5, 4, end, "ask", 3_000, "{}")]),
+    ]
+    for execution_id, events in commits:
+        metrics.committed(execution_id, metrics.of("order"), events)
+    labels = {"flow": "order", "step": "ask"}
+    assert registry.get_sample_value("flowserver_step_attempt_seconds_count", labels) == 1
+    assert registry.get_sample_value("flowserver_step_attempt_seconds_sum", labels) == 2
+    assert registry.get_sample_value("flowserver_step_attempts_total", labels | {"outcome": "succeeded"}) == 2
+
+
+def test_beginnings_that_are_forgotten_are_those_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_counts, "REMEMBERED_MAX", 2)
+    begun = flow_counts.Begun()
+    for number in range(3):
+        begun.note("e", number, number)
+    assert [begun.take("e", number) for number in range(3)] == [None, 1, 2]
 
 
 def test_requests_of_two_processes_are_added_up() -> None:

@@ -27,8 +27,8 @@ class MetricLimits:
     metric_names_max: int = limit(
         20,
         unit="names",
-        reason="steps of one flow, its errors, and results of one function, that the metrics of a process count one by "
-        "one: functions choose the names of errors freely",
+        reason="steps of one flow, its errors, those of all its steps together, and results of one function, that the "
+        "metrics of a process count one by one: functions choose the names of errors freely",
         error=OTHERS,
     )
     metric_queues_max: int = limit(
