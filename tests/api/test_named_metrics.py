@@ -134,7 +134,7 @@ def test_the_first_names_are_counted_one_by_one() -> None:
 
 
 def test_attempts_are_measured_from_their_beginning_to_their_end() -> None:
-    """A report ends an attempt that was submitted first; of one that another node began the time is not known."""
+    """A report ends an attempt that was submitted first. If another node began an attempt, its time is not known."""
     metrics, registry = FlowMetrics(Limits()), CollectorRegistry()
     registry.register(metrics)
     begin, submit, end = EventType.TASK_STARTED, EventType.TASK_SUBMITTED, EventType.TASK_SUCCEEDED
