@@ -1,6 +1,7 @@
 """Rules about the steps that undo work after an error: that they run if they are needed, and only then."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from flowserver.analysis.rules import PathStep
@@ -12,6 +13,9 @@ from flowserver.language.graph import FunctionTarget, Step, StepList, TaskStep
 from flowserver.machine.retry_and_catch import ALL_ERRORS
 
 _UNDO: Final = re.compile(r"(?i)^(?:cancel|undo|rollback|roll_back|compensate|refund|revert|release)")
+
+_RELEASE: Final = re.compile(r"(?i)^release")
+_ACQUIRE: Final = re.compile(r"(?i)^(?:acquire|obtain|claim|lease|lock|take)")
 
 
 def check_compensation(subject: Subject) -> None:
@@ -109,7 +113,7 @@ def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], 
         step = steps.steps[index]
         before = steps.steps[index - 1] if index else None
         falls_in = before is not None and index - 1 in normal and not before.end and _goes_to(steps, index - 1, index)
-        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step):
+        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step) and not ends_use(step, steps.steps):
             assert before is not None
             path: tuple[PathStep, ...] = (
                 subject.path_step(before, "is done"),
@@ -124,6 +128,11 @@ def undoes_by_name(step: Step) -> bool:
     """Whether a step undoes work, by what it or its function is called."""
     function = step.target.function if isinstance(step, TaskStep) and isinstance(step.target, FunctionTarget) else ""
     return _UNDO.match(step.name) is not None or _UNDO.match(function) is not None
+
+
+def ends_use(step: Step, others: Iterable[Step]) -> bool:
+    """Whether a step gives back what another one takes, as `ReleaseLock` and `AcquireLock`: after success, too."""
+    return _RELEASE.match(step.name) is not None and any(_ACQUIRE.match(other.name) for other in others)
 
 
 def _goes_to(steps: StepList, index: int, goal: int) -> bool:

@@ -1,8 +1,10 @@
-"""`python -m tests.analysis soundness [--seed N] [--runs M] [--processes P]`.
+"""`python -m tests.analysis soundness [--seed N] [--runs M] [--processes P]`, `python -m tests.analysis corpus`.
 
-Runs random flows and checks that nothing happens which `flowserver prove` calls impossible. Flow K of seed N is the
-flow N + K of `random_flow`. Prints the totals, then each wrong claim with its flow and run; the exit code is 1 if there
-is one.
+`soundness` runs random flows and checks that nothing happens which `flowserver prove` calls impossible. Flow K of seed
+N is the flow N + K of `random_flow`. It prints the totals, then each wrong claim with its flow and run; the exit code
+is 1 if there is one.
+
+`corpus` prints how many bugs of the corpus each tool finds, and the processor time that a flow takes.
 """
 
 import argparse
@@ -10,7 +12,9 @@ import multiprocessing
 import os
 import sys
 import time
+from statistics import median
 
+from tests.analysis.corpus import BEHAVIOURAL, CORRECT, SEEDED, entries, examine, table
 from tests.analysis.soundness import RUNS_PER_FLOW, Tally, check_flows
 
 FLOWS_PER_TASK = 20
@@ -19,6 +23,20 @@ WRONG_SHOWN = 20
 
 def main() -> int:
     arguments = _arguments()
+    return _soundness(arguments) if arguments.check == "soundness" else _corpus()
+
+
+def _corpus() -> int:
+    print(*table(), sep="\n")
+    flows = [entry for folder in (SEEDED, BEHAVIOURAL, CORRECT) for entry in entries(folder)]
+    times = sorted(examine(flow).milliseconds for flow in flows)
+    print(
+        f"test, prove and sim of {len(flows)} flows take {median(times):.0f} ms each at the median, {times[-1]:.0f} at most"
+    )
+    return 0
+
+
+def _soundness(arguments: argparse.Namespace) -> int:
     flows = -(-arguments.runs // RUNS_PER_FLOW)
     first, last = arguments.seed, arguments.seed + flows
     parts = [range(start, min(start + FLOWS_PER_TASK, last)) for start in range(first, last, FLOWS_PER_TASK)]
@@ -34,7 +52,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.analysis", description=__doc__)
-    parser.add_argument("check", choices=["soundness"])
+    parser.add_argument("check", choices=["soundness", "corpus"])
     parser.add_argument("--seed", type=int, default=1, help="number of the first flow (default 1)")
     parser.add_argument("--runs", type=int, default=10_000, help="how many executions at least (default 10,000)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one per CPU")

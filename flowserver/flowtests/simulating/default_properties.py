@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from flowserver.analysis.compensation import undoes_by_name
+from flowserver.analysis.compensation import ends_use, undoes_by_name
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.records import Record
@@ -165,7 +165,7 @@ def _undoing(flow: Flow) -> Iterator[Property]:
     }
     undoing = {path: step for path, step in paths.items() if undoes_by_name(step)}
     for undo, step in undoing.items():
-        if id(step) in caught:
+        if id(step) in caught and not ends_use(step, paths.values()):
             yield UndoneOnlyIfNeeded(undo)
         what = _words(step)[1:]
         for path, other in paths.items():
