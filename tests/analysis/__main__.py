@@ -30,9 +30,8 @@ def _corpus() -> int:
     print(*table(), sep="\n")
     flows = [entry for folder in (SEEDED, BEHAVIOURAL, CORRECT) for entry in entries(folder)]
     times = sorted(examine(flow).milliseconds for flow in flows)
-    print(
-        f"test, prove and sim of {len(flows)} flows take {median(times):.0f} ms each at the median, {times[-1]:.0f} at most"
-    )
+    middle, most = median(times), times[-1]
+    print(f"test, prove and sim of {len(flows)} flows take {middle:.0f} ms each at the median, {most:.0f} at most")
     return 0
 
 
