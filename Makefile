@@ -24,9 +24,10 @@ TESTING := $(VENV)/.testing
 SDK_V3 := $(VENV)/sdk-v3/.installed
 SDK_NODE := tests/sdk/node/node_modules/.package-lock.json
 CONSOLE := tests/console/node_modules/.package-lock.json
+YAML_SERVER := tests/editing/yaml_language_server/node_modules/.package-lock.json
 CHROMIUM := tests/console/node_modules/.chromium/fonts/fonts.conf
 
-# Node comes from a package, too. The tests of the Node SDK and of the console have their own npm packages. npm trusts the
+# Node comes from a package, too. The tests of the Node SDK, of the console and of the JSON Schemas have their own npm packages. npm trusts the
 # certificates of the system, as pip does: a proxy of a company may have its own.
 NODE := $(CURDIR)/$(BIN)/node
 NPM := NODE_USE_SYSTEM_CA=1 $(CURDIR)/$(BIN)/npm --no-audit --no-fund --ignore-scripts
@@ -61,7 +62,7 @@ covered: $(TESTING)
 	$(PYTEST) --cov --cov-report= $(FULLY_COVERED)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
-testing: $(TESTING) $(SDK_V3) $(SDK_NODE) $(CHROMIUM) ## Install what tests, proofs and benchmarks need
+testing: $(TESTING) $(SDK_V3) $(SDK_NODE) $(YAML_SERVER) $(CHROMIUM) ## Install what tests, proofs and benchmarks need
 
 lowest: ## Test with the oldest libraries that pyproject.toml allows
 newest: ## Test with the newest libraries that pyproject.toml allows
@@ -120,9 +121,10 @@ lock: $(TESTING) ## Update the lock files from pyproject.toml and package.json (
 	$(UV_COMPILE) pyproject.toml $(EXTRAS:%=--extra %) --group build --output-file requirements.txt
 	$(UV_COMPILE) pyproject.toml $(EXTRAS:%=--extra %) --extra test --constraint requirements.txt --output-file requirements-test.txt
 	$(UV_COMPILE) --group sdk-v3 --output-file requirements-sdk-v3.txt
-	for folder in tests/console tests/sdk/node; do \
+	for folder in tests/console tests/sdk/node tests/editing/yaml_language_server; do \
 		(cd $$folder && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved) || exit 1; done
-	$(BIN)/python -m tests.tidy.without_addresses tests/console/package-lock.json tests/sdk/node/package-lock.json
+	$(BIN)/python -m tests.tidy.without_addresses \
+		$(addsuffix /package-lock.json,tests/console tests/sdk/node tests/editing/yaml_language_server)
 
 $(RUNTIME): requirements.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUPPORTED)' || \
@@ -150,7 +152,7 @@ $(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
 	@$(PIP) install --require-hashes --no-deps --target $(@D) --requirement requirements-sdk-v3.txt
 	@touch $@
 
-$(SDK_NODE) $(CONSOLE): %/node_modules/.package-lock.json: %/package-lock.json | $(TESTING)
+$(SDK_NODE) $(YAML_SERVER) $(CONSOLE): %/node_modules/.package-lock.json: %/package-lock.json | $(TESTING)
 	cd $* && $(NPM) ci
 	@touch $@
 

@@ -12,6 +12,7 @@ from flowserver.editing.cursor import MARK, Cursor
 from flowserver.editing.files import FlowTest, Surroundings
 from flowserver.editing.grammar import Keys, attribute_of, field_of, text_of
 from flowserver.editing.outline import Outline, StepEntry
+from flowserver.editing.step_names import names_a_step
 from flowserver.editing.texts import Extent
 from flowserver.flowtests.resource_names import title_of
 from flowserver.language.fields import ObjectKind
@@ -37,6 +38,7 @@ _OF_STEPS: Final[dict[str, Callable[[StepEntry], bool]]] = {
     "steps": lambda step: step.type == "task",
     "callbacks": lambda step: text_of(attribute_of(step.node, "pattern")) == Pattern.WAIT_FOR_CALLBACK,
     "calls": lambda step: step.type == "task",
+    "compensated": lambda _: True,
 }
 
 
@@ -87,7 +89,7 @@ def _entry(name: str, kind: ItemKind, detail: str, layout: Layout) -> Item:
 def _values(cursor: Cursor, outline: Outline) -> Iterator[Item]:
     spot = cursor.spot
     around = spot.around.kind if spot.around is not None else None
-    if spot.attribute in ("path", "pathIncludes", "never"):
+    if names_a_step(spot):
         names = (step.path for step in outline.steps() if step.name)
         yield from (word(name, ItemKind.STEP) for name in dict.fromkeys(names))
     elif spot.attribute in ("error", "fail"):

@@ -3,17 +3,15 @@
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.editing.schema_parts import DRAFT, described, object_schema, one_of, ref
-from flowserver.flowtests.fields import FILE, HOLDS, OBJECTS, PROPERTIES_MAX, TABLES, TIMES_MAX
+from flowserver.flowtests.fields import FILE, HOLDS, LISTS_OF_STEPS, OBJECTS, PROPERTIES_MAX, TABLES, TIMES_MAX
 from flowserver.flowtests.real_calls import CALLEE_PATTERN
-
-_LISTS_OF_STEPS = ("path", "pathIncludes", "never", "atMostOnce")
 
 
 def flow_test_schema(limits: Limits) -> JsonObject:
     """The schema of `*.flowtest.yaml` files under these limits."""
     held: dict[str, JsonObject] = {name: ref(kind) for name, kind in HOLDS.items()}
     held |= {name: _table(name) for name in TABLES}
-    held |= {name: {"type": "string"} for name in _LISTS_OF_STEPS}
+    held |= {name: {"type": "string"} for name in LISTS_OF_STEPS}
     text: JsonObject = {"type": "string"}
     undoing: JsonObject = {"minProperties": 1, "maxProperties": PROPERTIES_MAX}
     held["compensated"] = {"type": "object", **undoing, "additionalProperties": one_of([text, ref("undo")])}

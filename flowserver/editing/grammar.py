@@ -67,18 +67,23 @@ def _in_flow(around: Kind, attribute: str, node: MapNode) -> Kind:
     return OBJECTS.get(held or "")
 
 
+_TABLES_OF: Final = {"calls": flow_tests.CALLS, "compensated": flow_tests.UNDO}
+
+
 def _in_flow_test(around: Kind, attribute: str, node: MapNode) -> Kind:
     if isinstance(around, Keys):
-        if around.attribute == "calls":
-            return flow_tests.CALLS
+        if around.attribute in _TABLES_OF:
+            return _TABLES_OF[around.attribute]
         real = attribute_of(node, "real")
         if real is not None:
             return flow_tests.real_kind(around.attribute, text_of(real))
         return flow_tests.TABLES[around.attribute]
     if around is None or attribute not in around.fields:
         return None
-    if attribute in flow_tests.TABLES or attribute == "calls":
+    if attribute in flow_tests.TABLES or attribute in _TABLES_OF:
         return Keys(attribute)
+    if around is flow_tests.EXPECT and attribute == "always":
+        return flow_tests.CLAIM
     return flow_tests.OBJECTS.get(flow_tests.HOLDS.get(attribute, ""))
 
 

@@ -12,14 +12,14 @@ from flowserver.editing.files import Definition, EditedFile, FlowTest, Surroundi
 from flowserver.editing.grammar import Keys
 from flowserver.editing.outline import Outline, StepEntry
 from flowserver.editing.texts import Extent
+from flowserver.editing.tree import Spot
+from flowserver.flowtests.fields import KEYED_BY_STEPS, LISTS_OF_STEPS, UNDO
 from flowserver.flowtests.step_paths import general
 from flowserver.language.diagnostics import shown
 from flowserver.language.nodes import MapNode, ScalarNode
 from flowserver.machine.event_paths import is_path
 
-_LISTS: Final = ("path", "pathIncludes", "never")
 _OF_OWN_FLOW: Final = ("path", "pathIncludes")
-_TABLES: Final = ("steps", "callbacks", "calls")
 _LAST_NUMBER: Final = re.compile(r"\[[0-9]*\]\Z")
 
 
@@ -78,11 +78,19 @@ def _mentions(test: FlowTest) -> Iterator[Mention]:
     if readable is None or readable.tree is None:
         return
     for spot in readable.tree.spots():
-        if spot.in_list and spot.attribute in _LISTS and isinstance(spot.node, ScalarNode):
+        if isinstance(spot.node, ScalarNode) and names_a_step(spot):
             yield Mention(spot.node.text, test.extent(spot.node), spot.attribute)
-        if isinstance(spot.kind, Keys) and spot.kind.attribute in _TABLES and isinstance(spot.node, MapNode):
+        if isinstance(spot.kind, Keys) and spot.kind.attribute in KEYED_BY_STEPS and isinstance(spot.node, MapNode):
             for entry in spot.node.entries:
                 yield Mention(entry.name, test.moved(entry.key_span), spot.kind.attribute)
+
+
+def names_a_step(spot: Spot) -> bool:
+    """Whether a value is the name or the path of a step: in a list of such, or what undoes another step."""
+    around = None if spot.around is None else spot.around.kind
+    if spot.in_list and spot.attribute in LISTS_OF_STEPS:
+        return True
+    return (around is UNDO and spot.attribute == "by") or around == Keys("compensated")
 
 
 def meant_by(mention: Mention, outline: Outline) -> StepEntry | None:

@@ -224,6 +224,13 @@ TABLES: Final = MappingProxyType(
 """The mocks: what each entry holds, alone or in a list."""
 
 
+LISTS_OF_STEPS: Final = ("path", "pathIncludes", "never", "atMostOnce")
+"""Attributes that list names and paths of steps; `atMostOnce` names of resources, too."""
+
+KEYED_BY_STEPS: Final = ("steps", "callbacks", "calls", "compensated")
+"""Attributes whose keys are names and paths of steps; those of `calls` can be names of resources, too."""
+
+
 def real_kind(table: str, name: str) -> ObjectKind:
     """What an entry with `real` is: a sub-flow that runs, or a real call. An entry of `steps` is either."""
     runs = table == "flows" or (table == "steps" and not is_callee(name))

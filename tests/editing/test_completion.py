@@ -174,6 +174,10 @@ def test_nothing_is_offered_where_nothing_can_be_known(folder: Folder):
         ("{error: CardDeclined}", "{error: ¦}", {"FnF.TaskTimeout"}, set()),
         ("{error: CardDeclined}", "[{always: ¦}]", {"true", "false"}, set()),
         ("path: [charge, 'pack[].label', \"check.label\", mail]", "status: ¦", {"Succeeded", "Failed"}, {"Running"}),
+        ("[label, pack]", "[]\n      compensated: {charge: ¦}", {"mail", "check.label"}, {"label"}),
+        ("[label, pack]", "[]\n      compensated: {¦}", {"mail", "pack"}, {"mails"}),
+        ("[label, pack]", "[]\n      compensated: {charge: {¦}}", {"by", "when"}, set()),
+        ("[label, pack]", "[]\n      always: [{¦}]", {"then", "if"}, set()),
         ("{charge: 1, ", "{¦, ", {"mail", "mails"}, {"pack"}),
     ],
 )

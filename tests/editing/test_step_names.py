@@ -170,6 +170,19 @@ def test_a_flow_test_leads_to_steps(folder: Folder):
         assert line_of(ORDER, name_extent(definition, step).start) == line
 
 
+def test_properties_of_a_run_name_steps(folder: Folder):
+    test = (
+        "flow: order.yaml\ntests:\n  - name: a\n    expect:\n      atMostOnce: [mail, services/mail]\n"
+        "      compensated: {charge: mail, 'pack[].label': {by: mail, when: $.mail}}\n"
+    )
+    folder.put("order.flowtest.yaml", test)
+    changed = rename(folder, ORDER, "mail}", "send")["order.flowtest.yaml"]
+    wanted = test.replace("[mail,", "[send,").replace("charge: mail", "charge: send").replace("by: mail", "by: send")
+    assert changed == wanted
+    changed = rename(folder, ORDER, "charge}", "pay")["order.flowtest.yaml"]
+    assert changed == test.replace("{charge:", "{pay:")
+
+
 CHILD = "version: v1\ntype: flow\nsteps: [{type: pass, name: inner}, {type: pass, name: charge}]\n"
 
 

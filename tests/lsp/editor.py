@@ -5,7 +5,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,30 +13,36 @@ from tests.support.server import PATIENCE_SECONDS, clean_environment
 
 COMMAND = (sys.executable, "-m", "flowserver", "lsp")
 CAPABILITIES: dict[str, Any] = {
+    "workspace": {"configuration": True},
     "textDocument": {
         "completion": {"completionItem": {"snippetSupport": True, "documentationFormat": ["markdown"]}},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
         "rename": {"prepareSupport": True},
         "publishDiagnostics": {"relatedInformation": True},
-    }
+    },
 }
 
 
 class Editor:
     """Start the server as a context; inside, requests and notifications go back and forth."""
 
-    def __init__(self, folder: Path, *options: str, encodings: list[str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *options: str, encodings: list[str] | None = None, command: Sequence[str] = COMMAND
+    ) -> None:
         self.folder = folder
-        self._options = options
+        self._command = [*command, *options]
         self._encodings = encodings
         self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.kept: list[dict[str, Any]] = []
         self._last_id = 0
         self._versions: dict[str, int] = {}
+        self.settings: dict[str, Any] = {}
+        self.knows_versions = True
+        """Whether the server says of which version of a file its findings are."""
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [*COMMAND, *self._options],
+            self._command,
             cwd=self.folder,
             env=clean_environment(),
             stdin=subprocess.PIPE,
@@ -112,8 +118,16 @@ class Editor:
         while (message := self._messages.get(timeout=PATIENCE_SECONDS)) is not None:
             if is_wanted(message):
                 return message
-            self.kept.append(message)
+            if "id" in message and "method" in message:
+                self.send({"id": message["id"], "result": self._answer(message)})
+            else:
+                self.kept.append(message)
         raise AssertionError(f"the server has ended: {self.stderr()}")
+
+    def _answer(self, message: dict[str, Any]) -> Any:
+        """What the editor says to a question of the server: the settings that it has."""
+        items = message["params"]["items"] if message["method"] == "workspace/configuration" else None
+        return None if items is None else [self.settings.get(item["section"]) for item in items]
 
     def stderr(self) -> str:
         """What an ended server wrote to stderr."""
@@ -171,7 +185,7 @@ class Editor:
 
     def findings(self, name: str) -> list[dict[str, Any]]:
         """The findings of the present version of a file."""
-        version = self._versions[name]
+        version = self._versions[name] if self.knows_versions else None
         found: list[dict[str, Any]] = self.wait_for(
             lambda message: self._is_about(message, name) and message["params"].get("version") == version
         )["params"]["diagnostics"]

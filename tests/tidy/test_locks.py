@@ -23,6 +23,7 @@ WANTED = {
 NODE_LOCKS = (
     "tests/sdk/node/package-lock.json",
     "tests/console/package-lock.json",
+    "tests/editing/yaml_language_server/package-lock.json",
     "tests/benchmarks/peers/package-lock.json",
 )
 
