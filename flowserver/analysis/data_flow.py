@@ -27,6 +27,7 @@ from flowserver.analysis.shapes import (
 )
 from flowserver.expressions.references import Constant, Root, Source
 from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_of
+from flowserver.language.check_cost import Work
 from flowserver.language.graph import (
     ActionTarget,
     ChoiceStep,
@@ -48,6 +49,9 @@ from flowserver.language.targets import ASYNC, INVOCATION_TYPE
 WORK_MAX: Final = 200_000
 """Keys that the search for the fixed point carries from step to step; a definition with more is not looked at further.
 It takes a second or two."""
+
+_UNIT_KEYS: Final = 2
+"""Keys that are carried in one unit of work, about 10 µs."""
 
 TEXT: Final = Scalar("text")
 ERROR: Final = Document({name: Part(TEXT) for name in ("error", "code", "cause")})
@@ -128,9 +132,11 @@ def built(mappings: Mappings, input: Shape, local: Shape, context: Shape) -> Doc
 class DataFlow:
     """The facts of every list of a flow, by `list_id`, for an execution's input of that shape; raises TooMuchWork."""
 
-    def __init__(self, root: StepList, input: Document) -> None:
+    def __init__(self, root: StepList, input: Document, work: Work | None = None, keys_max: int = WORK_MAX) -> None:
+        """`work` is paused meanwhile; `keys_max` are carried from step to step at most."""
         self.lists: dict[int, ListFacts] = {}
-        self._left = WORK_MAX
+        self._left = keys_max
+        self._work = work or Work()
         self._settle(root, input)
 
     def _settle(self, steps: StepList, input: Document) -> Document | None:
@@ -145,7 +151,9 @@ class DataFlow:
         while todo:
             index = min(todo)
             todo.remove(index)
-            self._left -= 1 + len(locals_[index].parts) + len(input.parts)
+            keys = 1 + len(locals_[index].parts) + len(input.parts)
+            self._left -= keys
+            self._work.spend(1 + keys // _UNIT_KEYS)
             if self._left < 0:
                 raise TooMuchWork
             facts = self._enter(steps.steps[index], list(arrows_from(steps, index)), input, locals_[index])
@@ -217,13 +225,13 @@ class DataFlow:
         facts.result = EMPTY if result is None else result
 
 
-def data_of(flow: Flow) -> DataFlow | None:
+def data_of(flow: Flow, work: Work | None = None, keys_max: int = WORK_MAX) -> DataFlow | None:
     """The facts of a flow, for any input of an execution; None if that is too much work."""
     given = UNKNOWN_OBJECT
     if flow.input_mappings is not None:
         given = built(flow.input_mappings, UNKNOWN_OBJECT, EMPTY, FLOW_CONTEXT)
     try:
-        return DataFlow(flow.root, given)
+        return DataFlow(flow.root, given, work, keys_max)
     except TooMuchWork:
         return None
 

@@ -15,11 +15,14 @@ from flowserver.language.source import read_source
 class Places:
     """The nodes of a definition that was accepted."""
 
-    def __init__(self, text: str, limits: Limits) -> None:
-        self._root = read_source(text, limits, Report(lenient=True), Work(), REF_KEYS)
+    def __init__(self, text: str, limits: Limits, work: Work | None = None) -> None:
+        """`work` is paused meanwhile."""
+        work = work or Work()
+        self._root = read_source(text, limits, Report(lenient=True), work, REF_KEYS)
         self._by_span: dict[Span, Node] = {}
         todo = [self._root]
         while todo:
+            work.spend(1)
             node = todo.pop()
             if isinstance(node, MapNode) and node.span not in self._by_span:
                 self._by_span[node.span] = node

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from flowserver.analysis.callbacks_and_ids import check_callbacks_and_ids
 from flowserver.analysis.compensation import check_compensation
-from flowserver.analysis.data_flow import data_of
+from flowserver.analysis.data_flow import WORK_MAX, data_of
 from flowserver.analysis.errors_and_retries import check_errors
 from flowserver.analysis.missing_data import check_data
+from flowserver.analysis.outlook import Fit, Uncaught, fits, uncaught_errors
 from flowserver.analysis.places import Places
 from flowserver.analysis.rules import Finding
 from flowserver.analysis.subject import Owner, Subject
@@ -14,18 +15,24 @@ from flowserver.analysis.suppressions import suppressions_in, without_suppressed
 from flowserver.analysis.time_and_loops import check_time
 from flowserver.analysis.worst_case import Cost, check_sizes, worst_case
 from flowserver.base.limits import Limits
+from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import DIAGNOSTICS_MAX, DefinitionRejected, Severity, shown
 from flowserver.language.graph import Flow
-from flowserver.language.parser import parse
+from flowserver.language.parser import ParsedDefinition, parse
 from flowserver.language.reachability import nested_lists
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was found, in order of place; `worst_case` is None for a definition that is not valid."""
+    """What was found, in order of place; `worst_case` is None for a definition that is not valid.
+
+    `uncaught` are tasks whose errors end the flow, `fits` foreach steps whose results do not fit for all collections.
+    """
 
     findings: tuple[Finding, ...]
     worst_case: Cost | None
+    uncaught: tuple[Uncaught, ...] = ()
+    fits: tuple[Fit, ...] = ()
 
 
 def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
@@ -37,8 +44,20 @@ def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
         parsed = parse(text, limits, allow_ref_tags=True, lenient=lenient)
     except DefinitionRejected as error:
         return Proof(tuple(Finding.of(found) for found in error.diagnostics), None)
-    flow = parsed.flow
-    subject = Subject(flow, limits, Places(text, limits), data_of(flow), _owners(flow))
+    return prove_parsed(text, parsed, limits)
+
+
+def prove_parsed(
+    text: str, parsed: ParsedDefinition, limits: Limits, work: Work | None = None, keys_max: int = WORK_MAX
+) -> Proof:
+    """Look at a valid definition, whose warnings are among the findings unless a comment suppresses them.
+
+    `work` is paused meanwhile. If more than `keys_max` keys would have to be carried from step to step, nothing is said
+    of the data.
+    """
+    flow, work = parsed.flow, work or Work()
+    data = data_of(flow, work, keys_max)
+    subject = Subject(flow, limits, Places(text, limits, work), data, _owners(flow), work=work)
     for found in parsed.warnings:
         subject.findings[Finding.of(found)] = None
     _check_entered(subject)
@@ -51,7 +70,7 @@ def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
     cost = worst_case(subject)
     comments = suppressions_in(text, (step.span for _, _, step in subject.steps()))
     told = without_suppressed(subject.findings, comments)
-    return Proof(tuple(_in_order(told)), cost)
+    return Proof(tuple(_in_order(told)), cost, tuple(uncaught_errors(subject)), tuple(fits(subject)))
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:

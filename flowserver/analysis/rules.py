@@ -72,7 +72,7 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "passes-limit": _sound(
         "The definition passes a limit in every execution that gets to the step.",
-        "The constants or branches alone are more than the limit allows.",
+        "The constants of its mappings alone are more than the limit allows.",
     ),
     "may-pass-limit": _doubt(
         "The definition can pass a limit with data that is allowed.",
@@ -173,6 +173,11 @@ class Finding(Diagnostic):
     def of(cls, found: Diagnostic) -> "Finding":
         """A finding of the parser."""
         return cls(found.id, found.severity, found.message, found.span, found.hint, found.target)
+
+
+def page_of(id: str) -> str:
+    """The page that explains a kind of finding, from the folder of the project."""
+    return f"docs/reference/rules.md#{id}" if id in RULES else "docs/reference/diagnostics.md"
 
 
 def severity_of(rule: str) -> Severity:

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from flowserver.analysis.data_flow import DataFlow, ListFacts, StepFacts
 from flowserver.analysis.places import Places
 from flowserver.analysis.rules import Finding, PathStep, severity_of
 from flowserver.base.limits import Limits
+from flowserver.language.check_cost import Work
 from flowserver.language.graph import Flow, Span, Step, StepList
+
+STEP_UNITS: Final = 5
+"""What the rules of one subject take for a step, as units of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class Subject:
     owners: dict[int, Owner]
     """The owner of each nested list."""
     findings: dict[Finding, None] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
+    """Paused from step to step."""
 
     def report(
         self, rule: str, span: Span, message: str, hint: str | None = None, path: tuple[PathStep, ...] = ()
@@ -40,6 +47,7 @@ class Subject:
         """Every step with its list and its position."""
         for steps in self.flow.lists:
             for index, step in enumerate(steps.steps):
+                self.work.spend(STEP_UNITS)
                 yield steps, index, step
 
     def facts_of(self, steps: StepList) -> ListFacts | None:

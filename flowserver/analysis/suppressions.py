@@ -43,6 +43,7 @@ def suppressions_in(text: str, steps: Iterable[Span]) -> list[Suppression]:
     for step in steps:
         ends[step.line] = max(ends.get(step.line, 0), step.end_line)
     lines = LINE_BREAK.split(text.removeprefix("\ufeff"))
+    following = _next_lines(lines)
     found = []
     for number, line in enumerate(lines, start=1):
         comment = _COMMENT.search(line)
@@ -50,26 +51,34 @@ def suppressions_in(text: str, steps: Iterable[Span]) -> list[Suppression]:
             continue
         first = last = number
         if not line[: comment.start()].strip():
-            first = _next_line(lines, number)
+            first = following[number]
             last = ends.get(first, first)
         span = Span(number, comment.start() + 1, number, len(line) + 1)
         found.append(Suppression(comment["rule"], comment["reason"].strip(), span, first, last))
     return found
 
 
-def _next_line(lines: list[str], number: int) -> int:
-    """The next line that is neither empty nor a comment."""
-    after = number
-    while after < len(lines) and (not lines[after].strip() or lines[after].strip().startswith("#")):
-        after += 1
-    return after + 1
+def _next_lines(lines: list[str]) -> list[int]:
+    """After each line, counted from 1, the next line that is neither empty nor a comment."""
+    following = [len(lines) + 1] * (len(lines) + 1)
+    for number in range(len(lines) - 1, -1, -1):
+        is_passed_over = not lines[number].strip() or lines[number].strip().startswith("#")
+        following[number] = following[number + 1] if is_passed_over else number + 1
+    return following
 
 
 def without_suppressed(findings: Iterable[Finding], comments: list[Suppression]) -> list[Finding]:
     """The findings that no comment suppresses, and one for each comment that is not used."""
-    kept = list(findings)
-    used = [comment for comment in comments if any(comment.covers(finding) for finding in kept)]
-    told = [finding for finding in kept if not any(comment.covers(finding) for comment in comments)]
+    by_rule: dict[str, list[Suppression]] = {}
+    for comment in comments:
+        by_rule.setdefault(comment.rule, []).append(comment)
+    used: set[Suppression] = set()
+    told: list[Finding] = []
+    for finding in findings:
+        covering = [comment for comment in by_rule.get(finding.id, ()) if comment.covers(finding)]
+        used.update(covering)
+        if not covering:
+            told.append(finding)
     told.extend(_unused(comment) for comment in comments if comment not in used)
     return told
 

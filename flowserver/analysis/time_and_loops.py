@@ -1,6 +1,7 @@
 """Rules about time: time-outs that never fire, what outlives the flow, loops without a pause or a bound."""
 
 from heapq import heappop, heappush
+from math import ceil, log
 from typing import Final
 
 from flowserver.analysis.subject import Subject
@@ -22,15 +23,31 @@ from flowserver.language.reachability import nested_lists, pauses
 from flowserver.machine.retry_and_catch import ALL_ERRORS, TASK_TIMEOUT, pause_ms
 
 _ORDERS: Final = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL)
-_PAUSES_ADDED_MAX: Final = 10_000
-"""Pauses that are added one by one; by then each is as long as the last."""
+_PAUSES_ADDED_MAX: Final = 1_000
+"""Pauses that are added one by one. Later ones are taken to be as long as the last, or to grow as powers do."""
 
 
 def pauses_seconds(policy: RetryPolicy, retries: int) -> float:
-    """How long the first pauses of a policy are together, in seconds."""
-    added = min(retries, _PAUSES_ADDED_MAX)
-    total = sum(pause_ms(policy, number) for number in range(1, added + 1))
-    return (total + (retries - added) * pause_ms(policy, retries)) / 1000 if retries else 0.0
+    """How long the first pauses of a policy are together, in seconds; rounded after _PAUSES_ADDED_MAX of them."""
+    longest_ms = policy.max_interval_seconds * 1000
+    total_ms = 0.0
+    for number in range(1, min(retries, _PAUSES_ADDED_MAX) + 1):
+        pause = pause_ms(policy, number)
+        if pause == longest_ms or policy.multiplier == 1:
+            return (total_ms + (retries - number + 1) * pause) / 1000
+        total_ms += pause
+    return (total_ms + _later_pauses_ms(policy, retries)) / 1000
+
+
+def _later_pauses_ms(policy: RetryPolicy, retries: int) -> float:
+    """The pauses after the first _PAUSES_ADDED_MAX, which grow still: a geometric series up to the longest pause."""
+    left = retries - _PAUSES_ADDED_MAX
+    if left <= 0 or policy.interval_seconds == 0:
+        return 0.0
+    factor, longest_ms = float(policy.multiplier), policy.max_interval_seconds * 1000.0
+    first_ms = min(policy.interval_seconds * 1000 * factor**_PAUSES_ADDED_MAX, longest_ms)
+    growing = min(left, ceil(log(longest_ms / first_ms) / log(factor)) if factor > 1 else left)
+    return first_ms * (factor**growing - 1) / (factor - 1) + (left - growing) * longest_ms
 
 
 def check_time(subject: Subject) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import Final
 
-from flowserver.analysis.subject import Subject
+from flowserver.analysis.subject import STEP_UNITS, Subject
 from flowserver.analysis.time_and_loops import pauses_seconds
 from flowserver.analysis.ways import loops_of
 from flowserver.base.json_values import dump_json_bytes
@@ -79,14 +79,15 @@ def worst_case(subject: Subject) -> Cost:
 
 
 def check_sizes(subject: Subject) -> None:
-    """Report constants that are more than a step's data may be, and parallels with too many open lists."""
+    """Report constants that are more than a step's data may be. Its input and its output count together."""
     bytes_max = subject.limits.step_data_bytes_max
     for _, _, step in subject.steps():
-        for attribute, mappings in (("inputMappings", step.input_mappings), ("outputMappings", step.output_mappings)):
-            size = _constant_bytes(mappings)
-            if size > bytes_max:
-                message = f"the constants are {size} bytes, more than the limit step_data_bytes_max of {bytes_max}"
-                subject.report("passes-limit", subject.places.of_step(step.span, attribute), message)
+        given, put_out = _constant_bytes(step.input_mappings), _constant_bytes(step.output_mappings)
+        if given + put_out > bytes_max:
+            attribute = "inputMappings" if given > bytes_max else "outputMappings"
+            size = given if given > bytes_max else given + put_out
+            message = f"the constants are {size} bytes, more than the limit step_data_bytes_max of {bytes_max}"
+            subject.report("passes-limit", subject.places.of_step(step.span, attribute), message)
 
 
 def _constant_bytes(mappings: Mappings | None) -> int:
@@ -107,6 +108,7 @@ class _Counting:
     def of_list(self, steps: StepList) -> Cost:
         """The most that a list takes."""
         if steps.list_id not in self._lists:
+            self._subject.work.spend(STEP_UNITS * len(steps.steps))
             self._lists[steps.list_id] = self._longest(steps)
         return self._lists[steps.list_id]
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import flowserver
 from flowserver.analysis.rules import RULES, Finding, PathStep
 from flowserver.base.json_values import Json, JsonObject
+from flowserver.editing.rule_pages import rule_page
 from flowserver.language.diagnostics import DIAGNOSTICS
 from flowserver.language.graph import Span
 
@@ -42,6 +43,7 @@ def _rule(id: str) -> JsonObject:
         "id": id,
         "shortDescription": {"text": rule.finds},
         "fullDescription": {"text": rule.why},
+        "help": {"text": rule_page(id).argument, "markdown": rule_page(id).markdown()},
         "defaultConfiguration": {"level": str(rule.severity)},
     }
 

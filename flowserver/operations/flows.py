@@ -7,13 +7,14 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from flowserver.analysis.proving import prove_parsed
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.engine.engine import Engine
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
-from flowserver.language.parser import parse
+from flowserver.language.parser import ParsedDefinition, parse
 from flowserver.language.picture import Picture, picture_of
 from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.definition_targets import find_missing_targets, has_targets
@@ -266,22 +267,34 @@ class FlowOperations:
 
         If `lenient` is None, the server's setting applies. With `strict`, warnings refuse the definition.
         """
-        limits, work = self._engine.limits, Work(pause=yield_to_writer)
-        is_lenient = self._lenient if lenient is None else lenient
-        parsed = await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work))
-        warnings = parsed.warnings
-        if has_targets(parsed.flow):
-            warnings = await self._engine.slow_reads.ask(partial(find_missing_targets, parsed=parsed))
+        warnings = (await self._parse(definition, lenient)).warnings
         if strict and warnings:
             raise DefinitionRejected(warnings)
         return warnings
 
-    async def diagnose(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
-        """All diagnostics of a definition, errors included."""
+    async def diagnose(
+        self, definition: str, *, lenient: bool | None = None, rules: bool = True
+    ) -> tuple[Diagnostic, ...]:
+        """All diagnostics of a definition, errors included; with `rules` also what `prove` finds in a valid one."""
         try:
-            return await self.validate(definition, lenient=lenient)
+            parsed = await self._parse(definition, lenient)
         except DefinitionRejected as error:
             return error.diagnostics
+        if not rules:
+            return parsed.warnings
+        limits, work = self._engine.limits, Work(pause=yield_to_writer)
+        look = partial(prove_parsed, definition, parsed, limits, work, limits.definition_proof_keys_max)
+        return (await self._engine.checks.run(look)).findings
+
+    async def _parse(self, definition: str, lenient: bool | None) -> ParsedDefinition:
+        """A definition with its warnings, those of missing functions and flows included; raises DefinitionRejected."""
+        limits, work = self._engine.limits, Work(pause=yield_to_writer)
+        is_lenient = self._lenient if lenient is None else lenient
+        parsed = await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work))
+        if not has_targets(parsed.flow):
+            return parsed
+        warnings = await self._engine.slow_reads.ask(partial(find_missing_targets, parsed=parsed))
+        return ParsedDefinition(parsed.flow, warnings)
 
     async def picture(self, definition: str) -> Picture:
         """The steps of a definition and the ways between them; unknown and empty attributes are left out.

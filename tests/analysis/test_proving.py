@@ -3,10 +3,14 @@
 import pytest
 
 from flowserver.analysis.errors_and_retries import SERVER_ERRORS
+from flowserver.analysis.outlook import Uncaught
 from flowserver.analysis.proving import prove
 from flowserver.analysis.rules import RULES, Finding
+from flowserver.analysis.time_and_loops import pauses_seconds
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName
+from flowserver.language.graph import RetryPolicy
+from flowserver.machine.retry_and_catch import pause_ms
 
 HEADER = "version: v1\ntype: flow\n"
 LIMITS = Limits()
@@ -182,6 +186,47 @@ def test_a_hundred_findings_are_shown() -> None:
     step = "  - {{type: pass, name: p{0}, outputMappings: [{{target: a, source: $local.a}}]}}\n"
     found = found_in(f"{HEADER}steps:\n" + "".join(map(step.format, range(150))))
     assert (len(found), found[-1].message) == (101, "there are 50 more findings")
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3, 999, 1_000, 1_001, 5_000, 30_000])
+@pytest.mark.parametrize(
+    ("interval", "multiplier", "longest"),
+    [(0, 2.0, 10), (1, 1.0, 60), (1, 2.0, 86_400), (5, 1.001, 86_400), (3, 7.5, 2)],
+)
+def test_pauses_add_up(interval: int, multiplier: float, longest: int, retries: int) -> None:
+    policy = RetryPolicy(frozenset({"E"}), interval, longest, retries, multiplier)
+    one_by_one = sum(pause_ms(policy, number) for number in range(1, retries + 1)) / 1000
+    found = pauses_seconds(policy, retries)
+    assert found == pytest.approx(one_by_one, rel=1e-6)
+    if retries <= 1_000:
+        assert found == one_by_one
+
+
+def test_constants_of_input_and_output_count_together() -> None:
+    half = "x" * 20_000
+    given = f"inputMappings: [{{target: a, source: {half}}}]"
+    text = f"{HEADER}steps: [{{type: pass, name: p, {given}, outputMappings: []}}]\n"
+    assert found_in(text, Limits.of("cloud")) == []
+    (finding,) = found_in(text.replace("[]", f"[{{target: b, source: {half}}}]"), Limits.of("cloud"))
+    assert (finding.id, finding.message[:30]) == ("passes-limit", "the constants are 40016 bytes,")
+
+
+def test_tasks_whose_errors_end_the_flow_are_named() -> None:
+    text = f"""{HEADER}steps:
+  - type: task
+    name: all
+    resourceArn: acs:fc:::functions/f
+    errorMappings: [{{target: why, source: $local.error}}]
+    catch: [{{errors: [FnF.ALL], goto: none}}]
+  - type: task
+    name: some
+    resourceArn: acs:fc:::functions/f
+    errorMappings: [{{target: why, source: $local.error}}]
+    catch: [{{errors: [B, A], goto: none}}]
+    end: true
+  - {{type: task, name: none, resourceArn: 'acs:fc:::functions/f'}}
+"""
+    assert prove(text, LIMITS).uncaught == (Uncaught("some", 10, ("A", "B")), Uncaught("none", 15, ()))
 
 
 def test_the_known_errors_are_those_of_the_server() -> None:

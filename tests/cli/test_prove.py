@@ -53,10 +53,52 @@ def test_json_has_the_ways_and_the_worst_case(run, folder):
         "valid": True,
         "diagnostics": [],
         "worstCase": {"seconds": 0, "calls": 0, "events": 6, "lists": 1},
+        "uncaught": [],
+        "fits": [],
     }
     (found,) = warned["diagnostics"]
     assert (found["id"], found["severity"], found["line"]) == ("missing-on-path", "warning", 14)
     assert [(step["step"], step["line"]) for step in found["path"]] == [("charge", 5), ("mail", 12)]
+    assert found["page"] == "docs/reference/rules.md#missing-on-path"
+    assert warned["uncaught"] == [
+        {"step": "charge", "line": 5, "caught": ["Declined"]},
+        {"step": "ship", "line": 10, "caught": []},
+        {"step": "mail", "line": 12, "caught": []},
+    ]
+
+
+def test_the_last_lines_say_which_errors_end_the_flow_and_what_fits(run, folder):
+    assert run("prove", "warned.yaml").stdout.splitlines()[-1] == (
+        "warned.yaml: errors of these tasks end it: charge (but Declined), ship, mail"
+    )
+    keys = ", ".join(f"{{target: aRatherLongKey{number}, source: $input.item}}" for number in range(3))
+    (folder / "each.yaml").write_text(
+        "version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: pack\n"
+        "    iterationMapping: {collection: $.items, item: item}\n"
+        f"    steps: [{{type: pass, name: label, outputMappings: [{keys}]}}]\n    outputMappings: []\n"
+    )
+    result = run("prove", "each.yaml")
+    assert result.stdout.splitlines()[-1] == "each.yaml: pack: at most 4,228 iterations fit, of 61 bytes or more each"
+    (document,) = json.loads(run("prove", "-o", "json", "each.yaml").stdout)
+    assert document["fits"] == [{"step": "pack", "line": 5, "itemBytes": 61, "itemsMax": 4228}]
+
+
+def test_a_rule_is_explained(run):
+    explained = run("prove", "--explain", "catch-never-matches")
+    assert explained.exit_code == 0
+    assert explained.stdout.startswith(
+        "# catch-never-matches\n\nA catch rule names only errors that earlier rules name."
+    )
+    assert explained.stdout.count("```yaml\nversion: v1") == 2
+    assert run("prove", "--explain", "unreachable-step").stdout.startswith(
+        "# unreachable-step\n\nWarning: no way leads"
+    )
+    missing = run("prove", "--explain", "catch-never-match")
+    assert (missing.exit_code, missing.stderr) == (
+        3,
+        "flowserver: `catch-never-match` is no rule; did you mean `catch-never-matches`?\n",
+    )
+    assert run("prove").exit_code == 2
 
 
 def test_sarif(run, folder):
@@ -67,6 +109,7 @@ def test_sarif(run, folder):
     (made,) = report["runs"]
     rules = made["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == sorted({result["ruleId"] for result in made["results"]})
+    assert all("A flow that has it:" in rule["help"]["markdown"] for rule in rules)
     for result in made["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["level"] in ("error", "warning")

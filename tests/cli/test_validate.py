@@ -100,7 +100,26 @@ def test_json_for_programs(run, definition):
         "endColumn": first["diagnostics"][0]["endColumn"],
         "hint": first["diagnostics"][0]["hint"],
         "target": None,
+        "page": "docs/reference/diagnostics.md",
+        "path": [],
     }
+
+
+FAILS = VALID + "    outputMappings: [{target: a, source: $local.b}]\n"
+
+
+def test_findings_of_rules_are_among_them_and_can_be_left_out(run, definition):
+    file = definition(FAILS)
+    found = run("validate", file)
+    assert found.exit_code == 1
+    assert found.stdout.splitlines()[-1] == f"{file}: valid, 1 error"
+    assert f"{file}:6:42: error[always-missing]: `$local.b` finds nothing" in found.stdout
+    assert found.stderr == "why a finding is true: flowserver prove --explain always-missing\n"
+    (document,) = json.loads(run("validate", "-o", "json", file).stdout)
+    assert document["valid"]
+    assert document["diagnostics"][0]["page"] == "docs/reference/rules.md#always-missing"
+    left_out = run("validate", "--no-rules", "--strict", file)
+    assert (left_out.exit_code, left_out.stdout) == (0, f"{file}: valid\n")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import FLAGGED, flag_of, variable_of
 from flowserver.client import results, server_results
+from flowserver.editing.rule_pages import rule_page
 from flowserver.engine.functions.function_metrics import FunctionMetrics
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
@@ -148,8 +149,13 @@ def _severity(id: str, meaning: str) -> str:
 
 def rules() -> str:
     """Every rule of `flowserver prove`, and why its findings are true."""
-    rows = ((f"`{name}`", str(rule.severity), rule.finds, rule.why) for name, rule in RULES.items())
+    rows = ((f"[`{name}`](#{name})", str(rule.severity), rule.finds, rule.why) for name, rule in RULES.items())
     return table(("rule", "severity", "finds", "why it is true"), rows)
+
+
+def rules_in_full() -> str:
+    """The page of every rule; `rule` marks definitions that have findings on purpose."""
+    return "\n\n".join(f"### {name}\n\n{rule_page(name).markdown('rule').rstrip()}" for name in RULES)
 
 
 def api_errors() -> str:
@@ -388,6 +394,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "fixed limits": fixed_limits,
     "diagnostics": diagnostics,
     "rules": rules,
+    "rules in full": rules_in_full,
     "API errors": api_errors,
     "REST errors": rest_errors,
     "errors of calls": call_errors,

@@ -14,6 +14,7 @@ from flowserver.api.rest.described_bodies import definition_request, json_reques
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition, ValidationQuery
 from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDefinition
 from flowserver.api.rest.models.definition_language import LANGUAGE, DefinitionLanguage
+from flowserver.api.rest.models.definition_rules import RuleList, rule_list
 from flowserver.api.rest.models.definition_tests import DefinitionTestReport, TestDefinition
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
@@ -34,10 +35,12 @@ async def validate_definition(
 ) -> Response:
     """Say everything that is wrong with a definition, and what is doubtful. The body is JSON or the bare definition.
 
-    The reply is 200 even if the definition is not valid: the question was answered.
+    The reply is 200 even if the definition is not valid: the question was answered. In a valid one it also finds what
+    `flowserver prove` finds; a comment `# flowserver: ignore RULE reason` suppresses that.
     """
     wanted = await read_definition(request, ValidateDefinition, {})
-    return answer(DefinitionReport.of(await operations.flows.diagnose(wanted.definition, lenient=query.lenient)))
+    found = await operations.flows.diagnose(wanted.definition, lenient=query.lenient, rules=query.rules)
+    return answer(DefinitionReport.of(found))
 
 
 @router.get(
@@ -46,6 +49,12 @@ async def validate_definition(
 async def describe_language() -> Response:
     """The kinds of objects that definitions are made of, with their attributes: for editors that complete them."""
     return answer(LANGUAGE)
+
+
+@router.get("/rules", summary="List the rules", response_model=RuleList, responses=problems())
+async def list_rules() -> Response:
+    """The rules of `flowserver prove`, and why their findings are true, with a flow that has one."""
+    return answer(rule_list())
 
 
 @router.post(

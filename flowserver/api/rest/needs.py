@@ -74,6 +74,7 @@ NEEDS: Final = {
     "publish_message": Need("topics.publish"),
     "validate_definition": Need("flows.read"),
     "describe_language": Need(None),
+    "list_rules": Need(None),
     "draw_definition": Need("flows.read"),
     "test_definition": Need("flows.read"),
     "get_overview": Need("server.read", Flows.ALL),

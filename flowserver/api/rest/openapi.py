@@ -12,6 +12,7 @@ from flowserver.api.rest.models.audit import AuditPage
 from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition
 from flowserver.api.rest.models.definition_graphs import DefinitionGraph, DrawDefinition
 from flowserver.api.rest.models.definition_language import DefinitionLanguage
+from flowserver.api.rest.models.definition_rules import RuleList
 from flowserver.api.rest.models.definition_tests import DefinitionTestReport, TestDefinition
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
@@ -90,7 +91,7 @@ MODELS = (
     *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
     *(TopicPage, Topic, PublishMessage),
     *(DrawDefinition, DefinitionGraph),
-    *(TestDefinition, DefinitionTestReport),
+    *(TestDefinition, DefinitionTestReport, RuleList),
     *(ServerOverview, Permissions, NodePage, AccessKeyPage, NewKey, AuditPage),
     *(ValidateDefinition, DefinitionReport, DefinitionLanguage, Problem),
 )

@@ -51,6 +51,13 @@ class FlowLimits:
         reason="paths of the steps in the graph of a definition; names of steps that nest deeply repeat in each path",
         error="400 InvalidArgument; the flow can run all the same",
     )
+    definition_proof_keys_max: int = limit(
+        50_000,
+        unit="keys",
+        reason="keys of data that the rules of `prove` carry from step to step when a server checks a definition, in a "
+        "thread in the background",
+        error="none: the rules say nothing of its data; `flowserver prove` carries 200,000",
+    )
     branches_max: int = limit(
         100,
         unit="branches",

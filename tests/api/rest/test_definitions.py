@@ -1,8 +1,14 @@
 """Checks and graphs of definitions without storing them."""
 
+from dataclasses import replace
+
 import httpx
 
+from flowserver.analysis.rules import RULES
+from flowserver.editing.rule_pages import rule_page
+from flowserver.engine.engine import Engine
 from flowserver.language.fields import KINDS, STEPS, Shape
+from flowserver.server import Application
 from tests.api.rest.conftest import PASS, assert_problem
 
 HERE = "/v1/definitions/validate"
@@ -36,6 +42,54 @@ async def test_warnings_do_not_make_it_invalid(client: httpx.AsyncClient) -> Non
     assert [(found["id"], found["severity"]) for found in report["diagnostics"]] == [
         ("choice-without-default", "warning")
     ]
+
+
+FAILS = PASS + "    outputMappings: [{target: a, source: $local.b}]\n"
+
+
+async def test_findings_of_rules_do_not_make_it_invalid(client: httpx.AsyncClient) -> None:
+    report = (await client.post(HERE, content=FAILS, headers=YAML)).json()
+    assert report["valid"] is True
+    [found] = report["diagnostics"]
+    assert (found["id"], found["severity"], found["line"]) == ("always-missing", "error", 6)
+    assert found["page"] == "docs/reference/rules.md#always-missing"
+    report = (await client.post(f"{HERE}?rules=false", content=FAILS, headers=YAML)).json()
+    assert report == {"valid": True, "diagnostics": []}
+    assert (await client.put("/v1/flows/fails", content=FAILS, headers=YAML)).status_code == 201
+
+
+async def test_a_way_through_the_flow_shows_a_finding(client: httpx.AsyncClient) -> None:
+    page = rule_page("missing-on-path")
+    report = (await client.post(HERE, content=page.flawed, headers=YAML)).json()
+    [found] = [each for each in report["diagnostics"] if each["id"] == "missing-on-path"]
+    assert [(step["step"], step["line"]) for step in found["path"]] == [("charge", 5), ("mail", 11)]
+
+
+async def test_comments_suppress_findings_of_rules_and_missing_functions(client: httpx.AsyncClient) -> None:
+    comment = "  # flowserver: ignore unknown-function it comes later\n"
+    task = "  - {type: task, name: t, resourceArn: 'acs:fc:::services/a/functions/b'}\n"
+    head = "version: v1\ntype: flow\nsteps:\n"
+    for text, ids in ((head + task, ["unknown-function"]), (head + comment + task, [])):
+        report = (await client.post(HERE, content=text, headers=YAML)).json()
+        assert [each["id"] for each in report["diagnostics"]] == ids
+
+
+async def test_the_rules_say_why_they_are_true(client: httpx.AsyncClient) -> None:
+    rules = {rule["id"]: rule for rule in (await client.get("/v1/definitions/rules")).json()["rules"]}
+    assert list(rules) == list(RULES)
+    assert rules["constant-id"]["severity"] == "warning"
+    assert rules["constant-id"]["flawed"].startswith("version: v1")
+
+
+async def test_the_largest_definitions_are_checked_within_a_bound(client: httpx.AsyncClient, app: Application) -> None:
+    engine: Engine = app.state.engine
+    grows = "version: v1\ntype: flow\nsteps:\n" + "".join(
+        f"  - {{type: pass, name: p{n}, outputMappings: [{{target: k{n}, source: $local.nothing}}]}}\n"
+        for n in range(60)
+    )
+    assert len((await client.post(HERE, content=grows, headers=YAML)).json()["diagnostics"]) == 60
+    engine.limits = replace(engine.limits, definition_proof_keys_max=1_000)
+    assert (await client.post(HERE, content=grows, headers=YAML)).json() == {"valid": True, "diagnostics": []}
 
 
 async def test_all_errors_are_reported_at_once(client: httpx.AsyncClient) -> None:

@@ -44,7 +44,7 @@ async def test_it_is_served(client: httpx.AsyncClient) -> None:
 def test_its_operations() -> None:
     assert {operation["operationId"] for operation in OPERATIONS.values()} == {
         *("list_flows", "create_flow", "get_flow", "put_flow", "update_flow", "delete_flow"),
-        *("validate_definition", "describe_language", "draw_definition", "test_definition"),
+        *("validate_definition", "describe_language", "draw_definition", "test_definition", "list_rules"),
         *(
             "start_execution",
             "list_executions",

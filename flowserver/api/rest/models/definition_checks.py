@@ -4,6 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
+from flowserver.analysis.rules import RULES, page_of
+from flowserver.analysis.rules import Finding as RuleFinding
+from flowserver.analysis.rules import PathStep as StepOfPath
 from flowserver.api.rest.models.flows import DEFINITION, GivenDefinition
 from flowserver.api.rest.models.shared_types import QueryParameters, RequestBody, Resource, with_examples
 from flowserver.language.diagnostics import Diagnostic as Finding
@@ -28,6 +31,10 @@ class ValidationQuery(QueryParameters):
             "the server's setting `lenient` says, which also holds when flows are created and changed."
         ),
     ] = None
+    rules: Annotated[
+        bool,
+        Field(description="Whether to look also for what `flowserver prove` finds in a valid definition."),
+    ] = True
 
 
 class MissingTarget(Resource):
@@ -44,6 +51,20 @@ class MissingTarget(Resource):
         return None if target is None else cls(kind=target.kind, name=target.name)
 
 
+class PathStep(Resource):
+    """One step of a way through a flow."""
+
+    step: str
+    line: int
+    column: int
+    note: Annotated[str, Field(description="How it was left, or what is true there.")]
+
+    @classmethod
+    def of(cls, step: StepOfPath) -> Self:
+        """The step as the API shows it."""
+        return cls(step=step.name, line=step.line, column=step.column, note=step.note)
+
+
 class Diagnostic(Resource):
     """One finding in a definition. Lines and columns count from 1; the end is the first place after it."""
 
@@ -58,6 +79,8 @@ class Diagnostic(Resource):
             "endColumn": 15,
             "hint": "did you mean `shop`?",
             "target": None,
+            "page": "docs/reference/diagnostics.md",
+            "path": [],
         }
     )
 
@@ -71,6 +94,10 @@ class Diagnostic(Resource):
     hint: Annotated[str | None, Field(description="What to do about it, if that can be said.")]
     target: Annotated[
         MissingTarget | None, Field(description="Of `unknown-flow` and `unknown-function`: what does not exist yet.")
+    ]
+    page: Annotated[str, Field(description="The page of the project's documentation that explains it.")]
+    path: Annotated[
+        list[PathStep], Field(description="Of some rules a way through the flow that shows it, step by step.")
     ]
 
     @classmethod
@@ -87,6 +114,8 @@ class Diagnostic(Resource):
             end_column=span.end_column,
             hint=found.hint,
             target=MissingTarget.of(found.target),
+            page=page_of(found.id),
+            path=[PathStep.of(step) for step in found.path] if isinstance(found, RuleFinding) else [],
         )
 
 
@@ -95,11 +124,16 @@ class DefinitionReport(Resource):
 
     model_config = with_examples({"valid": True, "diagnostics": []})
 
-    valid: Annotated[bool, Field(description="Whether a flow can be created from it; warnings do not prevent that.")]
+    valid: Annotated[
+        bool,
+        Field(
+            description="Whether a flow can be created from it. Warnings do not prevent that, nor do findings of rules."
+        ),
+    ]
     diagnostics: Annotated[list[Diagnostic], Field(description="In order of place.")]
 
     @classmethod
     def of(cls, found: tuple[Finding, ...]) -> Self:
         """The report on a definition of which this was found."""
-        valid = all(each.severity is not Severity.ERROR for each in found)
+        valid = all(each.severity is not Severity.ERROR or each.id in RULES for each in found)
         return cls(valid=valid, diagnostics=[Diagnostic.of(each) for each in found])
