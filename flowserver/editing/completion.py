@@ -1,6 +1,7 @@
 """What can be written at a place of a definition."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from flowserver.analysis.data_flow import TASK_CONTEXT
@@ -16,7 +17,7 @@ from flowserver.editing.references import is_by_path, list_around, roots_of
 from flowserver.editing.texts import Extent
 from flowserver.editing.tree import Spot
 from flowserver.expressions.references import Root
-from flowserver.language.fields import STEPS, Field, ObjectKind
+from flowserver.language.fields import FLOW, STEPS, Field, ObjectKind
 from flowserver.language.fields import Shape as FieldShape
 from flowserver.language.nodes import MapNode, ScalarNode
 from flowserver.language.resources import FLOW_FORM, FUNCTION_FORM, QUEUE_FORM, START_EXECUTION, TOPIC_FORM
@@ -25,17 +26,32 @@ DEPTH_MAX: Final = 3
 """Levels of data that references are offered for."""
 
 REFERENCES_MAX: Final = 200
+NEW_FLOW: Final = Item(
+    "new flow",
+    ItemKind.TEMPLATE,
+    "version: v1\ntype: flow\nsteps:\n  - type: $1\n    name: $2",
+    "template",
+    "A flow with one step.",
+    is_snippet=True,
+)
+
 _WHOLE_VALUES: Final = frozenset({"resourceArn", "action"})
 
 
-def completions(file: Definition, cursor: Cursor) -> tuple[Extent, list[Item]]:
+Meanings = Mapping[str, str]
+"""When errors come up, by their names."""
+
+NO_MEANINGS: Final[Meanings] = MappingProxyType({})
+
+
+def completions(file: Definition, cursor: Cursor, errors: Meanings = NO_MEANINGS) -> tuple[Extent, list[Item]]:
     """What can be put in the place of an extent of the text."""
     extent = cursor.extent
     if cursor.key is not None:
         return extent, [*keys_of(cursor, file)]
     if cursor.spot.attribute in _WHOLE_VALUES:
         extent = Extent(min(extent.start, cursor.tree.extent(cursor.spot.node).start), extent.end)
-    return extent, [*_values(file, cursor)]
+    return extent, [*_values(file, cursor, errors)]
 
 
 # Keys
@@ -49,6 +65,8 @@ def keys_of(cursor: Cursor, file: Definition) -> Iterator[Item]:
         yield from _parameters(spot, layout)
     if not isinstance(spot.kind, ObjectKind):
         return
+    if spot.kind is FLOW and not layout.is_bare and not _others(spot):
+        yield NEW_FLOW
     if spot.kind is ANY_STEP and not layout.is_bare and not _others(spot):
         for name, kind in STEPS.items():
             yield whole_step(name, kind, layout)
@@ -100,7 +118,7 @@ def _parameters(spot: Spot, layout: Layout) -> Iterator[Item]:
 # Values
 
 
-def _values(file: Definition, cursor: Cursor) -> Iterator[Item]:
+def _values(file: Definition, cursor: Cursor, errors: Meanings) -> Iterator[Item]:
     spot = cursor.spot
     assert spot.around is not None
     around = spot.around.kind
@@ -112,7 +130,7 @@ def _values(file: Definition, cursor: Cursor) -> Iterator[Item]:
     elif spot.attribute == "goto":
         yield from _siblings(cursor)
     elif spot.attribute == "errors":
-        yield from errors_in(cursor)
+        yield from errors_in(cursor, errors)
     elif spot.attribute == "source":
         yield from _references(file, cursor)
     elif spot.attribute in _WHOLE_VALUES:
@@ -145,9 +163,9 @@ def _siblings(cursor: Cursor) -> Iterator[Item]:
             yield word(step.name, ItemKind.STEP, f"{step.type} step")
 
 
-def errors_in(cursor: Cursor) -> Iterator[Item]:
+def errors_in(cursor: Cursor, errors: Meanings) -> Iterator[Item]:
     """Names of errors: those of the server, and others in the text."""
-    yield from (word(name, detail="the server's") for name in SERVER_ERRORS)
+    yield from (word(name, detail="the server's", documentation=errors.get(name, "")) for name in SERVER_ERRORS)
     written = {
         spot.node.text
         for spot in cursor.tree.spots()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flowserver.base.limits import Limits
 from flowserver.editing.call_targets import parameters_of
+from flowserver.editing.completion import NO_MEANINGS, Meanings
 from flowserver.editing.facts import KnownStep, keys_in_words, outputs_of
 from flowserver.editing.files import Definition, EditedFile, FlowTest, Surroundings
 from flowserver.editing.grammar import Keys, attribute_of, field_of, is_step, text_of
@@ -17,6 +18,8 @@ from flowserver.editing.tree import Found, Spot
 from flowserver.language.fields import STEPS, Field, Shape
 from flowserver.language.nodes import Entry, MapNode, ScalarNode
 
+_ERRORS = ("errors", "error", "fail")
+
 
 @dataclass(frozen=True, slots=True)
 class Hover:
@@ -26,14 +29,16 @@ class Hover:
     markdown: str
 
 
-def hover_at(file: EditedFile, offset: int, path: Path | None, others: Surroundings) -> Hover | None:
-    """What there is to say of a place; None if nothing."""
-    found = _hover_at(file, offset, path, others)
+def hover_at(
+    file: EditedFile, offset: int, path: Path | None, others: Surroundings, errors: Meanings = NO_MEANINGS
+) -> Hover | None:
+    """What there is to say of a place; None if nothing. `errors` says when errors come up, by their names."""
+    found = _hover_at(file, offset, path, others, errors)
     is_here = found is not None and found.extent.start < found.extent.end and found.extent.holds(offset)
     return found if is_here else None  # what an earlier text had here may be gone
 
 
-def _hover_at(file: EditedFile, offset: int, path: Path | None, others: Surroundings) -> Hover | None:
+def _hover_at(file: EditedFile, offset: int, path: Path | None, others: Surroundings, errors: Meanings) -> Hover | None:
     if isinstance(file, FlowTest) and path is not None and (mention := mention_at(file, offset)):
         meant = step_of_mention(mention, file, path, others)
         return None if meant is None else Hover(mention.extent, _step(meant[1], meant[2]))
@@ -43,6 +48,9 @@ def _hover_at(file: EditedFile, offset: int, path: Path | None, others: Surround
     if found.key is not None:
         text = _key(found.spot, found.key, file.limits)
         return None if text is None else Hover(file.moved(found.key.key_span), text)
+    node = found.spot.node
+    if isinstance(node, ScalarNode) and found.spot.attribute in _ERRORS and node.text in errors:
+        return Hover(file.extent(node), errors[node.text])
     return _value(file, found, offset) if isinstance(file, Definition) else None
 
 

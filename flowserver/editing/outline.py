@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from flowserver.editing.grammar import attribute_of, text_of
+from flowserver.flowtests.step_paths import general
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 
 
@@ -37,10 +38,12 @@ class StepEntry:
 
 
 class Outline:
-    """The steps of a definition."""
+    """The steps of a definition. `by_name` and `by_path` have the steps of each name and path, without numbers."""
 
     def __init__(self, root: Node | None) -> None:
         self.lists: list[StepList] = []
+        self.by_name: dict[str, list[StepEntry]] = {}
+        self.by_path: dict[str, list[StepEntry]] = {}
         steps = None if root is None else attribute_of(root, "steps")
         if isinstance(steps, ListNode):
             self._read(steps, "", "", None)
@@ -78,6 +81,8 @@ class Outline:
         kind = text_of(attribute_of(node, "type"))
         step = StepEntry(node, kind, text_of(name), name_node, path, within, tuple(_gotos(node)))
         within.steps.append(step)
+        self.by_name.setdefault(step.name, []).append(step)
+        self.by_path.setdefault(general(path), []).append(step)
         for label, before, steps in _lists_of(node):
             self._read(steps, label, f"{path}{before}.", step)
 

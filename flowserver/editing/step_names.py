@@ -96,9 +96,10 @@ def names_a_step(spot: Spot) -> bool:
 def meant_by(mention: Mention, outline: Outline) -> StepEntry | None:
     """The step that a mention means, by name the first."""
     if is_path(mention.text) or mention.attribute in _OF_OWN_FLOW:
-        path = general(mention.text)
-        return next((step for step in outline.steps() if general(step.path) == path), None)
-    return next((step for step in outline.steps() if step.name == mention.text), None)
+        found = outline.by_path.get(general(mention.text))
+    else:
+        found = outline.by_name.get(mention.text)
+    return found[0] if found else None
 
 
 def mention_at(test: FlowTest, offset: int) -> Mention | None:
@@ -192,7 +193,7 @@ def _where_named(mention: Mention, step: StepEntry, outline: Outline) -> int | N
     A bare name that two steps have is left alone: after the change it still means the other one.
     """
     if not is_path(mention.text) and mention.attribute not in _OF_OWN_FLOW:
-        is_only_one = sum(other.name == step.name for other in outline.steps()) == 1
+        is_only_one = len(outline.by_name[step.name]) == 1
         return 0 if mention.text == step.name and is_only_one else None
     begin = 0
     parts = mention.text.split(".")

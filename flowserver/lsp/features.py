@@ -1,7 +1,7 @@
 """What editors ask for: navigation, changes, explanations, completion."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
@@ -20,9 +20,13 @@ from flowserver.editing.step_names import (
 )
 from flowserver.editing.symbols import symbols_of
 from flowserver.editing.texts import Extent
+from flowserver.invokers.error_names import ErrorName
 from flowserver.lsp.asked import Asked
 from flowserver.lsp.language_server import FlowLanguageServer
 from flowserver.lsp.shown import completion_item
+
+_ERRORS: Final = {str(name): name.when for name in ErrorName if "{" not in name}
+"""When the errors of calls come up."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -131,7 +135,7 @@ def _add_explanations(server: FlowLanguageServer) -> None:
     @offers(server, types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
         asked = _asked(server, params)
-        found = None if asked is None else hover_at(asked.file, asked.offset, asked.path, asked.files)
+        found = None if asked is None else hover_at(asked.file, asked.offset, asked.path, asked.files, _ERRORS)
         if asked is None or found is None:
             return None
         markdown = types.MarkupContent(types.MarkupKind.Markdown, found.markdown)
@@ -139,7 +143,7 @@ def _add_explanations(server: FlowLanguageServer) -> None:
 
     @offers(server, types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[".", "$"]))
     def complete(params: types.CompletionParams) -> types.CompletionList:
-        asked = _asked(server, params)
+        asked = _asked(server, params) or _asked_of_blank(server, params)
         found = None if asked is None else _completions(asked)
         if asked is None or found is None:
             return types.CompletionList(is_incomplete=False, items=[])
@@ -150,10 +154,17 @@ def _add_explanations(server: FlowLanguageServer) -> None:
         return types.CompletionList(is_incomplete=False, items=listed)
 
 
+def _asked_of_blank(server: FlowLanguageServer, params: types.CompletionParams) -> Asked | None:
+    """The place in a file that is empty yet, and so may become a definition."""
+    document = server.workspace.text_documents.get(params.text_document.uri)
+    blank = None if document is None else server.files.blank(document.uri, document.source)
+    return None if blank is None else Asked(server, blank, params.position)
+
+
 def _completions(asked: Asked) -> tuple[Extent, list[Item]] | None:
     cursor = cursor_at(asked.file, asked.offset)
     if cursor is None:
         return None
     if isinstance(asked.file, FlowTest):
         return flow_test_completions(asked.file, cursor, asked.path, asked.files)
-    return completions(asked.file, cursor) if isinstance(asked.file, Definition) else None
+    return completions(asked.file, cursor, _ERRORS) if isinstance(asked.file, Definition) else None

@@ -17,10 +17,14 @@ from flowserver.flowtests.file_names import SUFFIX
 from flowserver.flowtests.real_calls import unopened
 from flowserver.language.parser import parse
 
+_BREAK: Final = r"[\r\n\x85\u2028\u2029]"
 _LIKE_A_DEFINITION: Final = re.compile(
-    r"""^(?:version:\s*["']?v1|type:\s*["']?flow\b|steps:)|"type"\s*:\s*"flow"\s*[,}]""", re.MULTILINE
+    rf"""(?:\A\ufeff?|(?<={_BREAK}))(?:version: *["']?v1(?:beta1)?|type: *["']?flow)["']? *(?:#.*)?(?={_BREAK}|\Z)"""
+    r"""|"type"\s*:\s*"flow"\s*[,}]"""
 )
 """Editors send all YAML files. Others than these are left alone."""
+
+_BLANK: Final = re.compile(r"\s{0,1000}\w{0,20}\s{0,1000}")
 
 FILES_READ_MAX: Final = 100
 """Files that are not open and are remembered until they change."""
@@ -63,6 +67,11 @@ class OpenFiles:
             previous = before if isinstance(before, Definition) else None
             return Definition(text, self._limits, previous, lenient=self._lenient)
         return None
+
+    def blank(self, uri: str, text: str) -> OpenFile | None:
+        """A file that may become a definition: there is nothing in it yet but the beginning of a word."""
+        is_new = uri.endswith((".yaml", ".yml")) and _BLANK.fullmatch(text) is not None
+        return OpenFile(uri, None, Definition(text, self._limits)) if is_new else None
 
     def close(self, uri: str) -> None:
         """Forget a file."""

@@ -129,6 +129,23 @@ def test_completion_of_a_text_that_is_no_yaml(editor):
     assert items["type"]["documentation"]["value"] == "The kind of step."
 
 
+def test_a_new_flow_in_an_empty_file(editor):
+    for name, text, is_offered in (("new.yaml", "", True), ("word.yaml", "fl", True), ("a.yaml", "a: b", False)):
+        document = {"uri": editor.uri(name), "languageId": "yaml", "version": 1, "text": text}
+        editor.notify("textDocument/didOpen", {"textDocument": document})
+        items = editor.request("textDocument/completion", editor.at(name, 0, len(text)))["items"]
+        assert ("new flow" in [each["label"] for each in items]) == is_offered
+
+
+def test_when_an_error_comes_up(editor):
+    text = FLOW.replace("CardDeclined", "FC.ResourceThrottled")
+    editor.open("errors.yaml", text)
+    found = ask(editor, "hover", "FC.Resource", text, "errors.yaml")
+    assert found["contents"]["value"] == "Status 503 without a document: calls are throttled."
+    items = {each["label"]: each for each in ask(editor, "completion", "FC.Resource", text, "errors.yaml")["items"]}
+    assert items["FC.ResourceThrottled"]["documentation"]["value"].startswith("Status 503")
+
+
 def test_symbols(editor):
     found = editor.request("textDocument/documentSymbol", {"textDocument": {"uri": editor.uri("order.yaml")}})
     assert [each["name"] for each in found] == ["charge", "pack", "check", "mail"]

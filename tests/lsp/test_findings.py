@@ -103,9 +103,20 @@ def test_a_flow_test_is_checked_with_the_definition_that_is_open(editor):
     assert missing["code"] == "unusable-flow"
 
 
+OTHERS = {
+    "compose.yaml": "services: {web: {}}\n",
+    "pipeline.yaml": "steps:\n  - script: make\n",
+    "chart.yaml": "version: v1.2.0\ntype: application\n",
+    "resource.yaml": "apiVersion: v1\nkind: Pod\nspec: {type: flow}\n",
+    "machine.yaml": "Type: StateMachine\nSpecVersion: v1\n",
+    "empty.yaml": "",
+}
+
+
 def test_other_yaml_is_left_alone(editor):
-    document = {"uri": editor.uri("other.yaml"), "languageId": "yaml", "version": 1, "text": "services: {web: {}}\n"}
-    editor.notify("textDocument/didOpen", {"textDocument": document})
+    for name, text in OTHERS.items():
+        document = {"uri": editor.uri(name), "languageId": "yaml", "version": 1, "text": text}
+        editor.notify("textDocument/didOpen", {"textDocument": document})
     assert editor.open("a.yaml", VALID) == []
     assert editor.kept == []
 
