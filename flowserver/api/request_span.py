@@ -1,4 +1,8 @@
-"""The span of a request over HTTP. Its name and attributes hold nothing that the client chose: no path and no query."""
+"""The span of a request over HTTP, by OpenTelemetry's conventions for HTTP servers.
+
+Its name and attributes hold nothing that the client chose: `http.route` has `{…}` for names, and `url.path`, which the
+conventions ask for, is left out, as are the query, Host and the user agent.
+"""
 
 import time
 from typing import Final
@@ -35,7 +39,16 @@ def end(
     assert request.span is not None
     end_ns = time.time_ns()
     method = scope["method"] if scope["method"] in METHODS else "_OTHER"
-    attributes: dict[str, str | int] = {"http.request.method": method, "flowserver.request_id": request.request_id}
+    attributes: dict[str, str | int] = {
+        "http.request.method": method,
+        "url.scheme": str(scope.get("scheme", "http")),
+        "network.protocol.version": str(scope.get("http_version", "1.1")),
+        "flowserver.request_id": request.request_id,
+    }
+    if request.remote:
+        attributes["network.peer.address"] = request.remote
+    if request.path:
+        attributes["http.route"] = request.path
     if request.api:
         attributes["flowserver.api"] = request.api
     if route:
@@ -45,7 +58,7 @@ def end(
     has_failed = not isinstance(status, int) or status >= 500
     tracer.add(
         FinishedSpan(
-            name=" ".join(filter(None, (request.api, route))) or method,
+            name=_name(request, method, route),
             kind="server",
             ref=request.span,
             parent=parent,
@@ -56,3 +69,10 @@ def end(
             error=str(status) if has_failed else None,
         )
     )
+
+
+def _name(request: RequestContext, method: str, route: str) -> str:
+    """`PUT /v1/flows/{flow}`; of RPC, whose actions have one path, `RPC StartExecution`."""
+    if request.api == "RPC" or not request.path:
+        return " ".join(filter(None, (request.api, route))) or method
+    return f"{method} {request.path}"

@@ -21,7 +21,7 @@ class RequestContext:
     __slots__ = (
         "_outer",
         *("api", "claimed_key_id", "flow", "has_changed", "has_record", "is_audited", "is_over", "key_id", "key_label"),
-        *("linked_spans", "nonce", "permission", "remote", "request_id", "route", "span"),
+        *("linked_spans", "nonce", "path", "permission", "remote", "request_id", "route", "span"),
     )
 
     def __init__(self, request_id: str = "", remote: str = "") -> None:
@@ -32,6 +32,8 @@ class RequestContext:
         """REST, RPC, FC or MNS."""
         self.route = ""
         """What the request calls, without names that the client chose."""
+        self.path = ""
+        """The path of what it calls, with `{…}` for such names."""
         self.key_id = ""
         """The id of the key that the caller has proved to have."""
         self.key_label = ""
@@ -75,11 +77,11 @@ def present_request() -> RequestContext | None:
     return None if request is None or request.is_over else request
 
 
-def set_route(api: str, route: str) -> None:
-    """Note what the present request calls."""
+def set_route(api: str, route: str, path: str = "") -> None:
+    """Note what the present request calls; `path` has `{…}` for the names that the client chose."""
     request = _request.get()
     if request is not None:
-        request.api, request.route = api, route
+        request.api, request.route, request.path = api, route, path
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import sys
 
 import httpx
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from flowserver.base.span_ids import SpanRef, read_traceparent, write_traceparent
 from flowserver.cli.failures import CommandFailed
@@ -48,7 +49,7 @@ def test_a_trace_goes_on_after_a_crash_and_requests_are_linked_to_it(sqlite_url:
                 query = {"Action": "DescribeFlow", "Version": "2019-03-15", "Name": "hidden-query"}
                 assert client.get("/", params=query).json()["Code"] == "FlowNotExists"
             start = collector.wait_for("start f")
-            started = collector.wait_for("REST start_execution")
+            started = collector.wait_for("POST /v1/flows/{flow}/executions")
             collector.wait_for("RPC DescribeFlow")
             client_events(server, "TaskSubmitted")
         finally:
@@ -73,8 +74,43 @@ def test_a_trace_goes_on_after_a_crash_and_requests_are_linked_to_it(sqlite_url:
     assert len(reports) == 1 and reports[0].trace_id != ask.trace_id
     assert collector.services == {"flowserver"}
     text = "".join(str(span) for span in collector.spans)
-    for hidden in ("hidden-query", "hidden-output", asked.event["token"], "/v1/"):
+    for hidden in ("hidden-query", "hidden-output", asked.event["token"], "/v1/flows/f"):
         assert hidden not in text
+
+
+def attributes_of(span: Span) -> dict[str, str | int]:
+    """Without the id of the request."""
+    found = {each.key: each.value.string_value or each.value.int_value for each in span.attributes}
+    assert found.pop("flowserver.request_id")
+    return found
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_requests_are_described_by_the_conventions_for_http_servers(sqlite_url: str, processes: str) -> None:
+    both = {"url.scheme": "http", "network.protocol.version": "1.1", "network.peer.address": "127.0.0.1"}
+    fc = "/2016-08-15/services/{service}/functions/{function}/stateful-async-invocations"
+    wanted = {
+        "GET /v1/flows/{flow}": ("GET", "/v1/flows/hidden", "REST", "get_flow", "/v1/flows/{flow}", 404),
+        "RPC ListFlows": ("POST", "/?Action=ListFlows", "RPC", "ListFlows", "/", 200),
+        f"GET {fc}": ("GET", fc.replace("{service}", "a.b").format(function="c"), "FC", "list_invocations", fc, 200),
+        "PUT /queues/{name}": ("PUT", "/queues/hidden", "MNS", "create_queue", "/queues/{name}", 201),
+    }
+    flags = ("--processes", processes, "--tracing", "otlp")
+    with Collector() as collector:
+        with (
+            ServerProcess(sqlite_url, *flags, environment=collector.environment) as server,
+            client_of(server) as client,
+        ):
+            for method, path, *_ in wanted.values():
+                client.request(method, path, headers={"User-Agent": "hidden"}, content="<Queue/>")
+            client.get("/v1/nothing/hidden")
+        for name, (method, _, api, route, path, status) in wanted.items():
+            span = collector.wait_for(name)
+            assert span.kind == Span.SPAN_KIND_SERVER
+            of_server = {"flowserver.api": api, "flowserver.route": route, "http.route": path}
+            of_http = {"http.request.method": method, "http.response.status_code": status}
+            assert attributes_of(span) == both | of_server | of_http
+        assert "hidden" not in "".join(str(span) for span in collector.spans)
 
 
 def test_two_processes_link_requests_as_one_does(sqlite_url: str) -> None:

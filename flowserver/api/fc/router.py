@@ -35,7 +35,8 @@ from flowserver.operations.operations import Operations
 
 VERSIONS: Final = "/2016-08-15|/2021-04-06"
 
-_SERVICE = r"services/(?P<service>[^/.]+)(?:\.(?P<qualifier>[^/]+))?"
+_QUALIFIER: Final = r"(?:\.(?P<qualifier>[^/]+))?"
+_SERVICE = rf"services/(?P<service>[^/.]+){_QUALIFIER}"
 _FUNCTION = rf"{_SERVICE}/functions/(?P<function>[^/]+)"
 _INVOCATIONS = rf"{_FUNCTION}/stateful-async-invocations"
 _INVOCATION = rf"{_INVOCATIONS}/(?P<invocation_id>[^/]+)"
@@ -58,8 +59,17 @@ ROUTES: tuple[tuple[str, str, Need, Route], ...] = (
 )
 """Each with what it needs of its caller."""
 
+_GROUP: Final = re.compile(r"\(\?P<(\w+)>[^()]*\)")
+
+
+def _without_names(path: str) -> str:
+    """`services/{service}/functions/{function}/invocations`; a qualifier is shown as part of the service."""
+    return _GROUP.sub(r"{\1}", path.replace(_QUALIFIER, ""))
+
+
 _COMPILED = tuple(
-    (method, re.compile(rf"(?:{VERSIONS})/{path}/?"), need, route) for method, path, need, route in ROUTES
+    (method, re.compile(rf"(?:{VERSIONS})/{path}/?"), need, route, _without_names(path))
+    for method, path, need, route in ROUTES
 )
 
 
@@ -77,8 +87,8 @@ class FcRoute:
         set_route("FC", "")
         try:
             request, caller = await self._admit(request)
-            need, route, names = _find(request)
-            set_route("FC", route.__name__)
+            need, route, names, path = _find(request)
+            set_route("FC", route.__name__, path)
             caller.require(need)
             answer = await route(self._operations, request, names)
         except ClientDisconnect:
@@ -120,11 +130,12 @@ class FcRoute:
         return replace(request, is_body_signed=True), await access.holder_of_key(claim.access_key_id)
 
 
-def _find(request: FcRequest) -> tuple[Need, Route, dict[str, str]]:
-    for method, path, need, route in _COMPILED:
+def _find(request: FcRequest) -> tuple[Need, Route, dict[str, str], str]:
+    """What serves the request, what it needs, the names in its path, and its path without them."""
+    for method, path, need, route, shown in _COMPILED:
         found = path.fullmatch(request.path) if method == request.method else None
         if found is not None:
-            return need, route, _names(request, found)
+            return need, route, _names(request, found), f"/{request.path.split('/')[1]}/{shown}"
     raise PathNotSupported(f"{request.method} {request.path[:200]} is not supported")
 
 

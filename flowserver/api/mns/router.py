@@ -77,8 +77,8 @@ class MnsRoute:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             body = await read_body(receive)
-            serve, need, names = _call_of(scope["method"], scope["path"])
-            set_route("MNS", serve.__name__)
+            serve, need, names, path = _call_of(scope["method"], scope["path"])
+            set_route("MNS", serve.__name__, path)
             call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
             changes = serve in MAY_WAIT and not queues.is_peek(call)
             if changes:
@@ -124,8 +124,9 @@ class MnsRoute:
         return check
 
 
-def _call_of(method: str, path: str) -> tuple[Serve, Need, tuple[str, ...]]:
-    """The function that serves the call, what it needs, and the names in its path: every second part.
+def _call_of(method: str, path: str) -> tuple[Serve, Need, tuple[str, ...], str]:
+    """The function that serves the call, what it needs, the names in its path (every second part), and its path
+    without them.
 
     Raises InvalidRequestUrl.
     """
@@ -134,7 +135,7 @@ def _call_of(method: str, path: str) -> tuple[Serve, Need, tuple[str, ...]]:
     found = CALLS.get((method, pattern))
     if found is None:
         raise InvalidRequestUrl(f"there is no call {method} {path[:200]}")
-    return *found, tuple(parts[1::2])
+    return *found, tuple(parts[1::2]), pattern.replace("*", "{name}")
 
 
 def _resource(scope: Scope) -> str:

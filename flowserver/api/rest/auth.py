@@ -43,8 +43,9 @@ async def authorise(
     `request.state.caller` is the caller; `request.state.check` asks once more, and raises AccessDenied.
     """
     state: Any = request.app.state
-    name = request.scope["route"].name
-    set_route("REST", name)
+    route = request.scope["route"]
+    name = route.name
+    set_route("REST", name, route.path)
     access = state.operations.access
     if await access.is_open():
         headers = request.headers
@@ -72,7 +73,8 @@ async def take_code(
     itself can check. Raises Unauthenticated without one; AccessDenied as `authorise`.
     """
     state: Any = request.app.state
-    set_route("REST", request.scope["route"].name)
+    route = request.scope["route"]
+    set_route("REST", route.name, route.path)
     if await state.operations.access.is_keyless():
         headers = request.headers
         check_page(headers.get("origin"), headers.get("sec-fetch-site"), state.settings.allowed_hosts)

@@ -109,7 +109,7 @@ class RpcRoute:
             raise ActionNotSupported(NOT_CARRIED_OUT[name])
         if name not in ACTIONS:
             raise ActionNotSupported(f"the action {name[:100]} is not supported")
-        set_route("RPC", name)
+        set_route("RPC", name, "/")
         version = given(parameters, "Version") or received.headers.get("x-acs-version") or VERSION
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
