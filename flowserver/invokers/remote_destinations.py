@@ -9,7 +9,7 @@ from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.calls import Failed, Reply
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import Destination, QueueAddress, WebAddress
-from flowserver.machine.deliveries.notifications import Notification
+from flowserver.machine.deliveries.notifications import TRACEPARENT_HEADER, Notification
 
 WEB_SECONDS = 5.0
 """An endpoint that has not answered by then has not taken the message."""
@@ -52,6 +52,8 @@ class Senders:
         assert isinstance(destination, QueueAddress)
         tag = notification.published.tag
         headers = {} if tag is None or not tag.isascii() else {TAG_HEADER: tag}
+        if notification.traceparent is not None:
+            headers[TRACEPARENT_HEADER] = notification.traceparent
         message = BrokerMessage(notification.content.encode(), notification.arrived_id, headers)
         try:
             async with asyncio.timeout(BROKER_SECONDS):

@@ -17,6 +17,7 @@ from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.page_tokens import position_of, position_token_of
 from flowserver.operations.pages import Page
+from flowserver.operations.span_links import traceparent_of_request
 from flowserver.store.invocations.async_settings import LATEST
 from flowserver.store.invocations.listing import (
     InvocationFilter,
@@ -81,6 +82,7 @@ class AsyncInvocationOperations:
             invocation_key=request_id,
             request_id=request_id,
             invocation_id=invocation_id,
+            traceparent=traceparent_of_request(),
         )
         self._engine.disk.require()
         return await self._engine.invocations.submit(new)

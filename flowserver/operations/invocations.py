@@ -10,6 +10,7 @@ from flowserver.invokers.outcomes import Refused, Returned, outcome_of
 from flowserver.machine.messages import Failure
 from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.function_names import check_function, not_found
+from flowserver.operations.span_links import traceparent_of_request
 
 
 class InvocationOperations:
@@ -50,6 +51,7 @@ class InvocationOperations:
             step_name="",
             request_id=request_id,
             wants_log=wants_log,
+            traceparent=traceparent_of_request() or "",
         )
         return await self._engine.interruptible.run(self._call(invocation, endpoint))
 

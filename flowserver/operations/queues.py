@@ -26,6 +26,7 @@ from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.held_requests import HeldRequests
 from flowserver.operations.pages import Page
 from flowserver.operations.repeated_writes import is_own_row
+from flowserver.operations.span_links import traceparent_of_request
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.depths import Depth, depths_of_queues
 from flowserver.store.queues.message_writes import PRIORITY_DEFAULT, NewQueueMessage
@@ -188,7 +189,9 @@ class QueueOperations:
         if sum(len(each.body.encode()) for each in messages) > limits.queue_message_bytes_max:
             raise InvalidArgument(f"the bodies have more than {limits.queue_message_bytes_max} bytes together")
         self._engine.disk.require()
-        return await self._engine.queues.send(name, [_new(each) for each in messages], by_caller=True)
+        return await self._engine.queues.send(
+            name, [_new(each, traceparent_of_request()) for each in messages], by_caller=True
+        )
 
     async def receive(self, name: str, *, count: int = 1, wait_seconds: int | None = None) -> Sequence[QueueMessage]:
         """Receive messages, at least one. Without `wait_seconds` the queue's own wait applies.
@@ -310,13 +313,14 @@ def _fate(receipt: Receipt | None, deleted: dict[Receipt, bool]) -> ReceiptHandl
     return None
 
 
-def _new(message: OutgoingMessage) -> NewQueueMessage:
+def _new(message: OutgoingMessage, traceparent: str | None) -> NewQueueMessage:
     return NewQueueMessage(
         message_id=uuid_utils.uuid7().hex.upper(),
         body=message.body,
         delay_seconds=message.delay_seconds,
         priority=message.priority,
         receipt=new_receipt(),
+        traceparent=traceparent or "",
     )
 
 

@@ -1,7 +1,7 @@
 """Links between the span of a request and the spans of executions. They do nothing for requests that are not traced."""
 
 from flowserver.base.request_context import present_request
-from flowserver.base.span_ids import STARTED
+from flowserver.base.span_ids import STARTED, write_traceparent
 from flowserver.engine.engine import Engine
 
 
@@ -20,3 +20,9 @@ async def link_to_attempt(engine: Engine, execution_id: str, event_id: int) -> N
         attempt = await engine.traces.attempt_ended_by(execution_id, event_id)
         if attempt is not None:
             request.linked_spans = (*request.linked_spans, attempt)
+
+
+def traceparent_of_request() -> str | None:
+    """The header for what the present request causes; None if it is not traced."""
+    request = present_request()
+    return None if request is None or request.span is None else write_traceparent(request.span)

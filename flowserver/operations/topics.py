@@ -22,6 +22,7 @@ from flowserver.operations.audit import AuditLog, audited
 from flowserver.operations.pages import Page
 from flowserver.operations.queues import check_depths
 from flowserver.operations.repeated_writes import is_own_row
+from flowserver.operations.span_links import traceparent_of_request
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.deliveries import count_undelivered_messages, delete_deliveries_of
 from flowserver.store.queues.depths import undelivered_of_topics
@@ -132,7 +133,9 @@ class TopicOperations:
             raise InvalidArgument("the body is missing")
         check_no_nul("the body", body)
         check_tag("the tag", tag or "")
-        message = NewTopicMessage(message_id=uuid_utils.uuid7().hex.upper(), body=body, tag=tag or None)
+        message = NewTopicMessage(
+            message_id=uuid_utils.uuid7().hex.upper(), body=body, tag=tag or None, traceparent=traceparent_of_request()
+        )
         self._engine.disk.require()
         digest = await self._engine.topics.publish(topic, message, by_caller=True)
         return PublishedMessage(message_id=message.message_id, body_md5=digest)

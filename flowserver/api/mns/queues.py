@@ -187,6 +187,7 @@ def _peeked_fields(message: QueueMessage) -> dict[str, object]:
         "FirstDequeueTime": 0 if first is None else first,
         "DequeueCount": message.dequeue_count,
         "Priority": message.priority,
+        "TraceParent": message.traceparent,
     }
 
 

@@ -33,7 +33,9 @@ class QueueReceiver:
         body = delivery.notification.content
         if self._is_encoding and not delivery.topic:
             body = b64encode(body.encode()).decode()
-        message = NewQueueMessage(message_id=delivery.notification.arrived_id, body=body)
+        message = NewQueueMessage(
+            message_id=delivery.notification.arrived_id, body=body, traceparent=delivery.traceparent or ""
+        )
         self._queues.send_in(connection, address.queue, [message], self._clock.now_ms())
         return partial(self._queues.note_sent, address.queue, 1)
 
@@ -54,5 +56,6 @@ class FunctionReceiver:
             payload=delivery.notification.content.encode(),
             invocation_key=request_id,
             request_id=request_id,
+            traceparent=delivery.traceparent,
         )
         return partial(self._invocations.take_up, [self._invocations.submit_in(connection, new)])

@@ -26,6 +26,8 @@ class NewTopicMessage:
     message_id: str
     body: str
     tag: str | None = None
+    traceparent: str | None = None
+    """The span that publishes it, if that is traced."""
 
 
 Publication = tuple[str, NewTopicMessage]
@@ -70,7 +72,9 @@ class Publisher:
 
     def take_in(self, connection: Connection, address: TopicAddress, delivery: Delivery) -> Callable[[], None]:
         """Publish what a delivery brings; a receiver of `deliveries`."""
-        message = NewTopicMessage(message_id=delivery.message_id, body=delivery.body, tag=delivery.tag)
+        message = NewTopicMessage(
+            message_id=delivery.message_id, body=delivery.body, tag=delivery.tag, traceparent=delivery.traceparent
+        )
         (digest,) = self._publish(connection, [(address.topic, message)])
         if isinstance(digest, Exception):
             raise digest
@@ -97,4 +101,5 @@ def _delivery(subscription: SubscriptionRow, message: NewTopicMessage) -> NewDel
         content_format=subscription.content_format,
         topic=subscription.topic,
         subscription=subscription.name,
+        traceparent=message.traceparent,
     )

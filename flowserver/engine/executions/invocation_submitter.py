@@ -31,7 +31,9 @@ class InvocationSubmitter:
         self._invocations = invocations
         self._limits = limits
 
-    async def submit(self, caller: Caller, command: InvokeTask, target: FunctionTarget) -> Result:
+    async def submit(
+        self, caller: Caller, command: InvokeTask, target: FunctionTarget, traceparent: str = ""
+    ) -> Result:
         """Submit what the step orders.
 
         Returns a Success of `{}` for requestResponse, whose `$local` it becomes; for the patterns that wait, of the
@@ -56,6 +58,7 @@ class InvocationSubmitter:
             execution_name=caller.execution_name,
             step_name=command.step_name,
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
+            traceparent=traceparent or None,
         )
         return await self._submit(caller.execution_id, command, new)
 

@@ -31,12 +31,12 @@ class MessageSender:
         self._queue_bodies = queue_bodies
 
     async def send(self, target: QueueTarget | TopicTarget, command: InvokeTask, traceparent: str = "") -> Result:
-        """Send a message; returns its ids, or `MNS.` and the code of what was wrong. Only brokers keep the header."""
+        """Send a message; returns its ids, or `MNS.` and the code of what was wrong."""
         try:
             if isinstance(target, QueueTarget):
                 digest = await self._send(target.queue, command, traceparent)
             else:
-                digest = await self._publish(target.topic, command)
+                digest = await self._publish(target.topic, command, traceparent)
         except FlowServerError as error:
             return Failure.of(error, _OWNER)
         return Success(reply_of(command, digest))
@@ -55,11 +55,16 @@ class MessageSender:
         (sent,) = await retry_until_available(lambda: self._queues.send(queue, [message]))
         return sent.body_md5
 
-    async def _publish(self, topic: str, command: InvokeTask) -> str:
+    async def _publish(self, topic: str, command: InvokeTask, traceparent: str) -> str:
         """Attributes of the message are left out: they are for kinds of subscribers that this server does not have."""
         params = command.params or {}
         body = checked_body(message_body(params))
-        message = NewTopicMessage(message_id=message_id(command), body=body, tag=checked_tag(params.get(MESSAGE_TAG)))
+        message = NewTopicMessage(
+            message_id=message_id(command),
+            body=body,
+            tag=checked_tag(params.get(MESSAGE_TAG)),
+            traceparent=traceparent or None,
+        )
         return await retry_until_available(lambda: self._topics.publish(topic, message))
 
     def _encoded(self, queue: str, body: str) -> str:

@@ -82,7 +82,8 @@ class StepCalls:
     async def _make(self, caller: Caller, command: InvokeTask) -> TaskResult:
         match command.target:
             case FunctionTarget() as target if command.asynchronous:
-                return TaskResult(await self._submitter.submit(caller, command, target), command.submission_request_id)
+                submitted = await self._submitter.submit(caller, command, target, self._traceparent(caller, command))
+                return TaskResult(submitted, command.submission_request_id)
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):

@@ -255,4 +255,5 @@ def _call_of(row: InvocationRow, limits: Limits) -> Invocation:
         execution_name=row.execution_name,
         step_name=row.step_name,
         request_id=row.request_id,
+        traceparent=row.traceparent or "",
     )

@@ -19,6 +19,9 @@ OWNER: Final = "flowserver"
 """The account that all topics and subscriptions belong to, for there are no accounts."""
 
 
+TRACEPARENT_HEADER: Final = "traceparent"
+
+
 class ContentFormat(StrEnum):
     """The content of notifications: a document about the message, or the message itself."""
 
@@ -54,6 +57,8 @@ class Notification:
     published: Published
     content_format: ContentFormat
     attempt: int
+    traceparent: str | None = None
+    """The span that caused it, if that was traced."""
 
     @property
     def arrived_id(self) -> str:
@@ -68,7 +73,8 @@ class Notification:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of its request."""
-        return headers_of(self.published, self.content_format, f"{self.arrived_id}-{self.attempt}")
+        headers = headers_of(self.published, self.content_format, f"{self.arrived_id}-{self.attempt}")
+        return headers if self.traceparent is None else headers | {TRACEPARENT_HEADER: self.traceparent}
 
 
 def digest_of(body: str) -> str:

@@ -44,7 +44,14 @@ def _delivery(row: InvocationRow, target: str) -> NewDelivery:
     qualified = f"{row.service}.{row.qualifier or LATEST}/{row.function}"
     document = destination_document(qualified, row.request_id, row.payload, row.state)
     key = row.invocation_key
-    return NewDelivery(delivery_id=key, target=target, message_id=key, body=document, invocation_key=key)
+    return NewDelivery(
+        delivery_id=key,
+        target=target,
+        message_id=key,
+        body=document,
+        invocation_key=key,
+        traceparent=row.traceparent,
+    )
 
 
 def save_in(connection: Connection, changes: Sequence[RowChange]) -> list[InvocationRow]:

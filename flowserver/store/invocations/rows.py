@@ -25,7 +25,7 @@ from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.list_parameter import among, texts
-from flowserver.store.sql.prepared import execute_many, fetch_rows
+from flowserver.store.sql.prepared import execute_many, fetch_rows, without_nulls
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_damage, legible, storable
 
 log = logging.getLogger(__name__)
@@ -63,6 +63,8 @@ class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
     callback_token: str | None = None
     """The token of the task that waits for the result."""
     callback_due: bool = False
+    traceparent: str | None = None
+    """The span that submitted it, if that was traced."""
 
     @property
     def called(self) -> tuple[str, str, str]:
@@ -80,7 +82,8 @@ def insert_invocations(connection: Connection, rows: Sequence[InvocationRow]) ->
     None means that another invocation of the function has its id.
     """
     insert = _INSERT[connection.dialect.name]
-    if execute_many(connection, insert, [_values(connection, row) for row in rows]) == len(rows):
+    values = without_nulls([_values(connection, row) for row in rows], "traceparent")
+    if execute_many(connection, insert, values) == len(rows):
         return list(rows)
     found = find_invocations(connection, [row.invocation_key for row in rows])
     return [found.get(row.invocation_key) for row in rows]

@@ -30,6 +30,8 @@ class NewInvocation(msgspec.Struct, frozen=True, kw_only=True):
     step_name: str = ""
     callback_token: str | None = None
     """The token of the task that waits for the result."""
+    traceparent: str | None = None
+    """The span that submits it, if that is traced."""
 
     @property
     def called(self) -> tuple[str, str, str]:
@@ -53,6 +55,7 @@ class NewInvocation(msgspec.Struct, frozen=True, kw_only=True):
             execution_name=self.execution_name,
             step_name=self.step_name,
             callback_token=self.callback_token,
+            traceparent=self.traceparent,
         )
 
 

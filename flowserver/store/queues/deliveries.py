@@ -21,7 +21,7 @@ from flowserver.machine.deliveries.notifications import ContentFormat, Notificat
 from flowserver.machine.deliveries.retry_strategies import Strategy
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.sql.list_parameter import among, texts
-from flowserver.store.sql.prepared import execute_many, fetch_all
+from flowserver.store.sql.prepared import execute_many, fetch_all, without_nulls
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_text, legible
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,8 @@ class NewDelivery:
     subscription: str = ""
     invocation_key: str | None = None
     """The invocation whose result it is; None for a message."""
+    traceparent: str | None = None
+    """The span that published the message or submitted the invocation, if that was traced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,7 @@ class Delivery(NewDelivery):
     def notification(self) -> Notification:
         """What its destination gets."""
         published = Published(self.topic, self.subscription, self.message_id, self.body, self.tag, self.created_at)
-        return Notification(self.delivery_id, published, self.content_format, self.attempt)
+        return Notification(self.delivery_id, published, self.content_format, self.attempt, self.traceparent)
 
 
 def target_key(target: str) -> str:
@@ -80,7 +82,7 @@ def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms
         }
         for each in new
     ]
-    execute_many(connection, _INSERT[connection.dialect.name], rows)
+    execute_many(connection, _INSERT[connection.dialect.name], without_nulls(rows, "traceparent"))
 
 
 def claim_deliveries(

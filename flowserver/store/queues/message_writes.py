@@ -31,7 +31,7 @@ class NewQueueMessage:
     """A message to send. If it is delayed, its receipt handle is made from `receipt`, which must be fresh and random.
 
     `delay_seconds` None means the queue's delay. `priority` is 1 (first) to 16.
-    `traceparent` is for brokers alone: it is not stored.
+    `traceparent` names the span that sends it; "" for none.
     """
 
     message_id: str
@@ -167,6 +167,7 @@ def new_message(
         first_dequeued_at=None,
         dequeue_count=0,
         receipt=new.receipt if delay_seconds else None,
+        traceparent=new.traceparent or None,
     )
 
 

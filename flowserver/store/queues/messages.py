@@ -35,7 +35,7 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from flowserver.store.schema.queue_tables import IS_READY, NOT_READY, queue_messages, queues
 from flowserver.store.sql.list_parameter import among, texts
-from flowserver.store.sql.prepared import execute_many, fetch_all
+from flowserver.store.sql.prepared import execute_many, fetch_all, without_nulls
 from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of
 
@@ -65,6 +65,8 @@ class QueueMessage:
     first_dequeued_at: int | None
     dequeue_count: int
     receipt: str | None
+    traceparent: str | None = None
+    """The span that sent it, if that was traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ _SHOWN = [column for column in message if column.name not in ("queue", "is_ready
 def send_messages(connection: Connection, sent: Sequence[tuple[str, QueueMessage]], now_ms: int) -> None:
     """Insert messages, each with the name of its queue; a message whose id exists stays as it is."""
     rows = [_new_row(queue, each, now_ms) for queue, each in sent]
-    execute_many(connection, _insert(insert_of(connection)), rows)
+    execute_many(connection, _insert(insert_of(connection)), without_nulls(rows, "traceparent"))
 
 
 def receive_messages(
@@ -201,6 +203,7 @@ def _new_row(queue: str, new: QueueMessage, now_ms: int) -> dict[str, Any]:
         "expires_at": new.expires_at,
         "dequeue_count": 0,
         "receipt": new.receipt,
+        "traceparent": new.traceparent,
     }
 
 

@@ -37,6 +37,7 @@ invocations = Table(
     *required(Text, "flow_name", "execution_name", "step_name"),
     Column("callback_token", Text),
     Column("callback_due", Boolean, nullable=False),
+    Column("traceparent", Text),
     CheckConstraint(
         "status IN ('Enqueued', 'Dequeued', 'Running', 'Retrying', 'Stopping',"
         " 'Succeeded', 'Failed', 'Stopped', 'Expired', 'Invalid')",

@@ -34,11 +34,13 @@ queue_messages = Table(
     Column("first_dequeued_at", BigInteger),
     Column("dequeue_count", Integer, nullable=False),
     Column("receipt", Text),
+    Column("traceparent", Text),
 )
 """Messages of queues, until they are deleted or expire. Ids rise with time.
 
 `is_ready` is an index of what can be received: a delayed or received message is not ready until `visible_at` has passed
 and a receive has noticed that. `receipt` is the handle from the last receive; no other handle is valid.
+`traceparent` names the span that sent it, if that was traced.
 """
 partial_index(
     "ix_queue_messages_ready",
@@ -87,6 +89,7 @@ deliveries = Table(
     Column("attempt", Integer, nullable=False),
     Column("wake_at", BigInteger, nullable=False, index=True),
     Column("created_at", BigInteger, nullable=False),
+    Column("traceparent", Text),
     Index("ix_deliveries_subscription", "topic", "subscription"),
     Index("ix_deliveries_target_key", "target_key", "wake_at"),
 )

@@ -40,6 +40,7 @@ REVISIONS: Final = (
     "0027",
     "0028",
     "0029",
+    "0030",
 )
 """The revision of every migration, oldest first."""
 

@@ -52,6 +52,14 @@ def execute_many(connection: Connection, statement: UpdateBase, rows: Sequence[d
     return _run(connection, sql, lambda cursor: int(cursor.executemany(sql, ordered).rowcount))
 
 
+def without_nulls(rows: Sequence[dict[str, Any]], key: str) -> Sequence[dict[str, Any]]:
+    """The rows to insert, without that key if it is None in all of them, as it mostly is: that costs nothing then."""
+    if all(row[key] is None for row in rows):
+        for row in rows:
+            del row[key]
+    return rows
+
+
 def write_later(
     connection: Connection,
     statement: UpdateBase,

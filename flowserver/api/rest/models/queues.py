@@ -43,6 +43,7 @@ _MESSAGE: JsonObject = {
     "enqueuedTime": "2026-01-02T03:04:05.678Z",
     "visibleTime": "2026-01-02T03:04:05.678Z",
     "expiresTime": "2026-01-06T03:04:05.678Z",
+    "traceparent": None,
 }
 _DEPTH: JsonObject = {"depth": {"count": 3, "atLeast": False}, "oldestTime": "2026-01-02T03:04:05.678Z"}
 _TOPIC: JsonObject = {
@@ -170,6 +171,9 @@ class PeekedMessage(Resource):
     enqueued_time: Instant
     visible_time: Instant
     expires_time: Instant
+    traceparent: Annotated[
+        str | None, Field(description="The span that sent it (W3C Trace Context); null if it was not traced.")
+    ]
 
     @classmethod
     def of(cls, message: QueueMessage) -> Self:
@@ -182,6 +186,7 @@ class PeekedMessage(Resource):
             enqueued_time=format_instant(message.enqueued_at),
             visible_time=format_instant(message.visible_at),
             expires_time=format_instant(message.expires_at),
+            traceparent=message.traceparent,
         )
 
 
