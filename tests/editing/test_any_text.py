@@ -80,7 +80,7 @@ def test_any_place_of_any_flow_test_is_answered(before, text, place):
 
 
 def test_a_renamed_step_of_a_random_flow_leaves_a_valid_flow_of_the_same_shape():
-    for seed in range(60):
+    for seed in range(25):
         text = json.dumps(Generator(random.Random(seed)).definition(), indent=1)
         file = Definition(text, LIMITS)
         for step in list(file.outline.steps())[:3]:
