@@ -24,6 +24,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.request_context import RequestContext
 from flowserver.concurrency.background_throttle import BACKGROUND
+from flowserver.concurrency.load_shedding import LoadShedding
 from flowserver.metrics.request_counts import UNANSWERED, RequestMetrics
 from flowserver.tracing.spans import Tracer
 
@@ -78,20 +79,29 @@ class LargeAnswers:
 
     def __init__(self, places: float) -> None:
         """`places` is how many there may be; `math.inf` for answers that share one body, which need no places."""
-        self._left = places
+        self._places = places
+        self._taken = 0
+        self._shedding = LoadShedding()
 
-    def begin(self, *, changed: bool) -> None:
-        """Take a place; raises ResourceThrottled if all are taken.
+    def begin(self, *, changed: bool) -> str:
+        """Take a place for the present request; raises ResourceThrottled if all are taken, or the share of its key.
 
-        The answer to a request that has changed something is not refused: the client would repeat the change.
+        The answer to a request that has changed something is not refused: the client would repeat the change. Returns
+        what `end` needs.
         """
-        if self._left <= 0 and not changed:
-            raise ResourceThrottled("too many large answers are being sent; try again later, or ask for smaller pages")
-        self._left -= 1
+        try:
+            key = self._shedding.accept(self._taken, self._places, is_sure=changed)
+        except ResourceThrottled:
+            message = "too many large answers are being sent; try again later, or ask for smaller pages"
+            raise ResourceThrottled(message) from None
+        self._taken += 1
+        return key
 
-    def end(self) -> None:
+    def end(self, key: str) -> None:
         """Give the place back."""
-        self._left += 1
+        self._taken -= 1
+        if key:
+            self._shedding.ended(key)
 
 
 class AnswerStalled(Exception):
@@ -210,6 +220,7 @@ class _Answer:
         self._state = scope["state"]
         self._is_change = scope["method"] not in READING_METHODS
         self._is_large = False
+        self._counted = ""
         self.begun = False
         self.status: int | str = UNANSWERED
         self.bytes_sent = 0
@@ -220,7 +231,7 @@ class _Answer:
         """Send a message; a large body goes in pieces, and its next piece when the client has read the ones before."""
         if message["type"] == "http.response.start":
             if _length_of(message) > LARGE_BYTES:
-                self._frame.large_answers.begin(changed=self._state.get("changes", self._is_change))
+                self._counted = self._frame.large_answers.begin(changed=self._state.get("changes", self._is_change))
                 self._is_large = True
             self.begun = True
             self.status = message["status"]
@@ -244,7 +255,7 @@ class _Answer:
         """The request has been served or given up."""
         if self._is_large:
             self._is_large = False
-            self._frame.large_answers.end()
+            self._frame.large_answers.end(self._counted)
 
     async def _send_in_pieces(self, message: Message) -> None:
         body = memoryview(message["body"])

@@ -22,9 +22,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from flowserver.base.errors import ResourceThrottled
 from flowserver.concurrency.futures import resolve
-from flowserver.concurrency.load_shedding import is_refused
+from flowserver.concurrency.load_shedding import LoadShedding
 
 GROUP_MAX = 500
 """The weight of the changes in one transaction; a single change may weigh more."""
@@ -62,6 +61,7 @@ class Coalescer(Generic[K, A]):
         self._apply = apply
         self._pending_max = pending_max
         self._weigh = weigh
+        self._shedding = LoadShedding()
         self._waiting: deque[tuple[K, asyncio.Future[A]]] = deque()
         self._is_requested = False
         self._writes: set[asyncio.Task[None]] = set()
@@ -69,12 +69,12 @@ class Coalescer(Generic[K, A]):
     def add(self, change: K, *, by_caller: bool = False) -> asyncio.Future[A]:
         """Request a change; the future has its result, or raises its exception, once that is durable.
 
-        Raises ResourceThrottled at once when `by_caller` and `pending_max` changes wait for the writer, unless the
-        caller's request has changed something before.
+        Raises ResourceThrottled at once when `by_caller` and `pending_max` changes wait for the writer, or more than
+        the share of the caller's key (`load_shedding`).
         """
-        if by_caller and is_refused(is_full=len(self._waiting) >= self._pending_max, is_change=True):
-            raise ResourceThrottled
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        if by_caller and (key := self._shedding.accept(len(self._waiting), self._pending_max, is_change=True)):
+            future.add_done_callback(self._shedding.until_done(key))
         self._waiting.append((change, future))
         if not self._is_requested:
             self._request()

@@ -19,6 +19,7 @@ from flowserver.api.rest import answers
 from flowserver.api.rpc import local_actions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.limits import Limits
+from flowserver.base.request_context import present_request
 from flowserver.front.front import Front
 from flowserver.server import create_app
 from flowserver.settings import Settings
@@ -121,6 +122,28 @@ async def test_large_answers_under_way_are_limited_and_small_ones_are_not() -> N
     assert last.body == LARGE
     clients[1].is_reading.set()
     await serving[1]
+
+
+async def test_a_key_leaves_places_to_others() -> None:
+    async def answer_to(scope: Scope, receive: Receive, send: Send) -> None:
+        request = present_request()
+        assert request is not None
+        request.key_id = scope["client"][0]
+        await answer(scope, receive, send)
+
+    served = RequestFrame(answer_to, 1_000, lambda: False, LargeAnswers(32))
+    clients = [Client() for _ in range(32)]
+    for client in clients:
+        client.is_reading.clear()
+    greedy = [asyncio.create_task(served({**SCOPE, "client": ("a", 1)}, each.receive, each.send)) for each in clients]
+    await asyncio.gather(*(client.begun.wait() for client in clients))
+    other = Client()
+    await served({**SCOPE, "client": ("b", 1)}, other.receive, other.send)
+    assert other.body == LARGE
+    for client in clients:
+        client.is_reading.set()
+    await asyncio.gather(*greedy)
+    assert sorted(client.status for client in clients) == [200] * 27 + [429] * 5
 
 
 @pytest.mark.parametrize(

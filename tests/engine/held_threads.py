@@ -25,3 +25,6 @@ class Gate:
 
     def open(self) -> None:
         self._opened.set()
+
+    close = open
+    """For `closing`: nothing remains occupied after its block."""

@@ -85,8 +85,8 @@ class RequestLimits:
         32,
         unit="answers",
         reason="answers of more than 256 KiB that one process sends at the same time. Each is in memory until its "
-        "client has read it; the client must read at least 64 KiB a minute. Files of the console do not "
-        "count: their readers share one body",
+        "client has read it; the client must read at least 64 KiB a minute. Access keys have fair shares of them. "
+        "Files of the console do not count: their readers share one body",
         error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
     audit_refusals_max: int = limit(
@@ -158,7 +158,8 @@ class RequestLimits:
     pending_messages_max: int = limit(
         2_000,
         unit="messages",
-        reason="work that waits for the writer, and reads that wait for the reader; beyond it callers get an error",
+        reason="work that waits for the writer, and reads that wait for the reader; beyond it callers get an error. "
+        "Near it each access key has a fair share: one key gets five sixths, and a key with few requests is served",
         error="429 ResourceThrottled. A request that has changed something gets its answer in any case",
     )
     spans_waiting_max: int = limit(

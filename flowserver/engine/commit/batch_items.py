@@ -86,6 +86,8 @@ class Envelope(msgspec.Struct, frozen=True):
     """Set for another try of a message that was applied, which must not meet its own effect as another's."""
     nonce: Nonce | None = None
     """That of the signed request that submits it. If it was used before, nothing is done: SignatureNonceUsed."""
+    caller: str = ""
+    """The access key of the request that submits it; "" if it has none."""
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -94,7 +96,8 @@ class Write(msgspec.Struct, frozen=True):
     change: Callable[[Connection], Any] | None
     """None for a nonce alone."""
     nonce: Nonce | None = None
-    """As of an `Envelope`."""
+    caller: str = ""
+    """Both as of an `Envelope`."""
 
 
 Item = Envelope | Write

@@ -26,7 +26,7 @@ from flowserver.base.nonces import Nonce
 from flowserver.base.request_context import present_request
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.futures import resolve
-from flowserver.concurrency.load_shedding import is_refused
+from flowserver.concurrency.load_shedding import LoadShedding
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.batch_items import ENDING, Envelope, Item, Receipt, ReceiptKind, Write
@@ -81,6 +81,7 @@ class Committer:
         self._context = context
         self._listener = listener
         self._queue = FairQueue()
+        self._shedding = LoadShedding()
         self._exceeded_memory = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
@@ -164,12 +165,14 @@ class Committer:
     def _put(self, item: Item, *, by_caller: bool) -> asyncio.Future[Any]:
         if self.has_crashed:
             raise WriterCrashed
-        is_full = self._queue.requested >= self._context.limits.pending_messages_max
-        if self._stopped or (by_caller and is_refused(is_full=is_full, is_change=True)):
+        if self._stopped:
             raise ResourceThrottled
-        if by_caller:
-            item = _with_nonce(item)
         future = asyncio.get_running_loop().create_future()
+        if by_caller:
+            waiting_max = self._context.limits.pending_messages_max
+            if key := self._shedding.accept(self._queue.requested, waiting_max, is_change=True):
+                future.add_done_callback(self._shedding.until_done(key))
+            item = _of_request(item)
         self._queue.put((item, future), by_caller=by_caller)
         self._wake.set()
         return future
@@ -383,10 +386,10 @@ async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
     return [None if isinstance(result, BaseException) else result for result in results]
 
 
-def _with_nonce(item: Item) -> Item:
-    """The item with the nonce of the present request, if that is signed and this is its first change."""
+def _of_request(item: Item) -> Item:
+    """The item with the access key of the present request, and with its nonce if this is its first change."""
     request = present_request()
-    if request is None or request.nonce is None:
+    if request is None or not request.key_id:
         return item
-    nonce, request.nonce = request.nonce, None
-    return replace(item, nonce=nonce)
+    nonce, request.nonce = request.nonce or item.nonce, None
+    return replace(item, nonce=nonce, caller=request.key_id)

@@ -3,6 +3,8 @@
 There are three kinds of items: the engine's messages to executions (`own`), requests of callers (`requested`), and
 `Continue` messages (`continuing`), which a hot loop produces without end. In each kind every execution has a FIFO of
 its own (a `Write` has one for itself), and a batch takes one item from each FIFO before it takes a second one from any.
+The FIFOs of requests are divided among the callers' access keys, which take turns: a key with few requests does not
+wait for all those of a key that floods.
 
 - Own items come before requested ones, which have a share of each batch: running work does not wait for new work.
 - Continuing items come last, and in every other batch at most while other items wait. The more steps they made, the
@@ -21,7 +23,7 @@ from collections.abc import Hashable
 from itertools import chain
 from typing import Any, Final, TypeGuard
 
-from flowserver.concurrency.keyed_fifos import KeyedFifos
+from flowserver.concurrency.keyed_fifos import KeyedFifos, NestedFifos
 from flowserver.engine.commit.batch_items import Envelope, Item
 from flowserver.machine.messages import Continue, Stop
 
@@ -42,17 +44,17 @@ SHARED_BATCHES: Final = 20
 """After so many batches in which no other execution waited, one execution may make long turns."""
 
 Pending = tuple[Item, asyncio.Future[Any]]
-Fifos = KeyedFifos[Pending]
+Fifos = KeyedFifos[Pending] | NestedFifos[Pending]
 
 
 class FairQueue:
     """Items with the futures of their answers. Call `answered` after each `take`."""
 
     def __init__(self, count_max: int = BATCH_MAX) -> None:
-        self._own = Fifos()
-        self._requested = Fifos()
-        self._continuing = Fifos()
-        self._kinds = (self._own, self._requested, self._continuing)
+        self._own = KeyedFifos[Pending]()
+        self._requested = NestedFifos[Pending]()
+        self._continuing = KeyedFifos[Pending]()
+        self._kinds: tuple[Fifos, ...] = (self._own, self._requested, self._continuing)
         self._batch_max = self._count_max = count_max
         self._taken: list[tuple[Fifos, Pending]] = []
         self._owed: list[Fifos] = []
@@ -79,10 +81,12 @@ class FairQueue:
     def put(self, pending: Pending, *, by_caller: bool) -> None:
         """Add an item."""
         item = pending[0]
-        fifos = self._requested if by_caller else self._own
-        if isinstance(item, Envelope) and isinstance(item.message, Continue):
-            fifos = self._continuing
-        fifos.append(_key_of(item), pending)
+        if by_caller:
+            self._requested.append((item.caller, _key_of(item)), pending)
+        elif isinstance(item, Envelope) and isinstance(item.message, Continue):
+            self._continuing.append(_key_of(item), pending)
+        else:
+            self._own.append(_key_of(item), pending)
 
     def take(self) -> list[Pending]:
         """The items of the next batch: stops first, then the items of each execution in their order."""
@@ -114,12 +118,11 @@ class FairQueue:
 
     def _has_company(self) -> bool:
         """Whether items of another execution wait than in the last batch. Continuing items do not count."""
-        given = self._own if self._own else self._requested
+        given: Fifos = self._own if self._own else self._requested
         if not given:
             return False
-        before, self._sole = self._sole, next(iter(given.keys))
-        others = (len(fifos.keys - {self._sole}) if len(fifos.keys) < 3 else 1 for fifos in self._kinds)
-        return before != self._sole or any(others)
+        before, self._sole = self._sole, given.first
+        return before != self._sole or any(fifos.has_other_than(self._sole) for fifos in self._kinds)
 
     def answered(self, count: int, *, continued_steps: int = 0, exceeded_memory: bool = False) -> None:
         """The first `count` items of the batch are answered; the others wait again.
@@ -129,7 +132,10 @@ class FairQueue:
         """
         done, undone = self._taken[:count], self._taken[count:]
         for fifos, pending in reversed(undone):
-            fifos.put_back(_key_of(pending[0]), pending)
+            if isinstance(fifos, NestedFifos):
+                fifos.put_back((pending[0].caller, _key_of(pending[0])), pending)
+            else:
+                fifos.put_back(_key_of(pending[0]), pending)
         left = {fifos for fifos, _ in undone}
         served = {fifos for fifos, pending in done if fifos not in left or not _stops(pending[0])}
         self._owed = [fifos for fifos in self._owed if fifos not in served]

@@ -17,8 +17,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
+from flowserver.base.request_context import present_request
 from flowserver.concurrency.futures import resolve
-from flowserver.concurrency.load_shedding import is_refused
+from flowserver.concurrency.keyed_fifos import KeyedFifos
+from flowserver.concurrency.load_shedding import LoadShedding
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away, lost_connection
 
@@ -38,7 +40,9 @@ class Reader:
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
         self._limits = limits
-        self._asked: list[tuple[Question, asyncio.Future[Any]]] = []
+        self._asked: KeyedFifos[tuple[Question, asyncio.Future[Any]]] = KeyedFifos()
+        """By the access key of the caller: keys take turns."""
+        self._shedding = LoadShedding()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -51,10 +55,13 @@ class Reader:
         An exception that a future cannot hold, such as StopIteration, is raised as RuntimeError. Raises
         ResourceThrottled at once if `pending_messages_max` wait and `by_caller` (`load_shedding`), or if it is closed.
         """
-        if self._is_closed or (by_caller and is_refused(is_full=len(self._asked) >= self._limits.pending_messages_max)):
+        if self._is_closed:
             raise ResourceThrottled
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._asked.append((question, future))
+        if by_caller and (key := self._shedding.accept(len(self._asked), self._limits.pending_messages_max)):
+            future.add_done_callback(self._shedding.until_done(key))
+        request = present_request()
+        self._asked.append("" if request is None else request.key_id, (question, future))
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(), name="reader")
         return await future
@@ -75,9 +82,9 @@ class Reader:
                 for (_, future), answer in zip(taken, answers, strict=True):
                     resolve(future, answer)
         except BaseException as error:  # a bug, or this task was cancelled: no caller may wait for ever
-            for _, future in taken + self._asked:
+            for _, future in [*taken, *self._asked]:
                 resolve(future, RuntimeError(f"the reader was ended by {error!r}"))
-            self._asked = []
+            self._asked = KeyedFifos()
             if not isinstance(error, Exception):
                 raise
             log.exception("the reader failed")
@@ -86,10 +93,13 @@ class Reader:
 
     def _take(self) -> list[tuple[Question, asyncio.Future[Any]]]:
         """The next batch, without questions whose callers were cancelled."""
-        waiting = [(question, future) for question, future in self._asked if not future.done()]
-        self._asked = waiting[QUESTIONS_MAX:]
+        taken: list[tuple[Question, asyncio.Future[Any]]] = []
+        while self._asked and len(taken) < QUESTIONS_MAX:
+            question, future = self._asked.pop()
+            if not future.done():
+                taken.append((question, future))
         self.begun += 1
-        return waiting[:QUESTIONS_MAX]
+        return taken
 
     def _answer(self, questions: Sequence[Question]) -> list[Any]:
         """Answers in order. If the questions cannot be answered together, each is asked alone."""

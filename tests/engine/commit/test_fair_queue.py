@@ -166,6 +166,15 @@ def test_callers_go_before_the_second_items_of_executions(queue: FairQueue) -> N
     assert batch(queue, answered=4)[:4] == [tell("much"), *(tell(f"caller {number}") for number in range(3))]
 
 
+def test_access_keys_take_turns(queue: FairQueue) -> None:
+    """A key that asks for little does not wait for one that floods."""
+    flood = [Write(print, caller="flooding") for _ in range(100)]
+    few = [Write(print, caller="quiet") for _ in range(2)]
+    put(queue, *flood, *few, by_caller=True)
+    assert batch(queue, answered=5)[:5] == [flood[0], few[0], flood[1], few[1], flood[2]]
+    assert batch(queue)[:2] == flood[3:5]
+
+
 def test_items_that_exceeded_memory_together_are_not_taken_together_again(queue: FairQueue) -> None:
     put(queue, tell("a"), going_on("loop"))
     assert len(batch(queue, answered=1, exceeded_memory=True)) == 2

@@ -117,7 +117,7 @@ async def test_a_lost_answer_is_not_taken_for_a_repeated_request(
 
 async def test_the_first_change_of_a_request_uses_up_its_nonce(committer: Committer, database: FragileDatabase) -> None:
     with RequestContext() as request:
-        request.nonce = nonce()
+        request.key_id, request.nonce = "ak", nonce()
         await committer.write(lambda _: None)  # of the server's own accord
         assert stored(database) == []
         await committer.write(keep("a"), by_caller=True)

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
+from flowserver.base.request_context import RequestContext
 from flowserver.engine.reads.lookup_reader import QUESTIONS_MAX, Question, Reader
 from flowserver.store.sql.database import READERS_MAX, Database
 from tests.engine.held_threads import Gate
@@ -101,6 +102,19 @@ async def test_a_transaction_has_a_bounded_number_of_questions(reader: Reader, w
     gate.open()
     assert await answers(tasks) == [1] * (2 * QUESTIONS_MAX + 1)
     assert watched.tries == 4
+
+
+async def test_access_keys_take_turns(reader: Reader) -> None:
+    gate, first = await busy(reader)
+    answered: list[str] = []
+    tasks = []
+    for key in "aaab":
+        with RequestContext() as request:
+            request.key_id = key
+            tasks += await ask(reader, lambda _, key=key: answered.append(key), by_caller=True)  # type: ignore[misc]
+    gate.open()
+    await answers([first, *tasks])
+    assert answered == ["a", "b", "a", "a"]
 
 
 async def test_a_question_fails_alone(reader: Reader, watched: WatchedDatabase) -> None:
