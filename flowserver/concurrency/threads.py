@@ -1,8 +1,8 @@
 """Threads for blocking work: a few for each kind of work, so that slow work of one kind delays no other kind.
 
 asyncio's default executor is not used: all its users share its threads. A pool starts a thread when it first needs it.
-The access keys of the requests whose work waits take turns: a key that asks for little does not wait for one that asks
-for much.
+The access keys of the requests whose work waits take turns: a key with few requests does not wait for all those of
+another key.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Two access keys at a server that is too busy: the one that floods it is refused, the other one is served."""
+"""Two access keys at a server that is too busy: the key that floods it is refused, the other is served."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
