@@ -42,6 +42,7 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
 
     The old database is kept beside the new one, as `NAME.before-restore`, until the next restore; you may delete it.
     If the server needed access keys and the backup has none, the server refuses all callers until you create a key.
+    Keys that the old database has disabled stay disabled.
 
     If the database file was replaced by hand beside a `-wal`, FILE may be that database file itself.
 
@@ -102,6 +103,11 @@ def _described(restored: Restored) -> Iterator[str]:
         yield (
             "it has no access keys, but there were some: the server stays closed until `flowserver keys create`, "
             "or `flowserver keys open` to let every program on its machine in"
+        )
+    if restored.admission is Admission.KEYED and not restored.stays_disabled:
+        yield (
+            "its access keys are those of the backup, and nothing tells which of them were disabled since: "
+            "compare `flowserver keys list` before you start the server"
         )
     if restored.admission is Admission.OPEN and restored.keys_unknown:
         yield (

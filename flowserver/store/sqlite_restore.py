@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from sqlalchemy import delete, inspect, text
@@ -64,6 +65,12 @@ class Restored:
     keys_unknown: bool
     """Whether the old database or its log could not be read, so that access keys may be lost."""
 
+    stays_disabled: bool
+    """Whether keys that were disabled since the backup are disabled in the new database; else they may be enabled.
+
+    False, too, if the old database had no keys, as on a new machine.
+    """
+
     kept: Path | None
     """Where the old database is now; None if there was none or it could not be kept."""
 
@@ -92,6 +99,9 @@ class _Old:
 
     log_is_own: bool
 
+    is_carried_over: bool = False
+    """Whether it has keys, and the copy what must not be undone of them (`_carry_over`)."""
+
 
 def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> Restored:
     """Replace the database with a copy of the backup, readable by its owner only.
@@ -108,7 +118,7 @@ def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> R
         findings = _check(fresh, backup)
         if findings and not accepts_damage:
             raise BackupUnusable("\n  ".join([f"{backup} is damaged, and nothing was changed:", *findings]))
-        old = _settle(file)
+        old = _settle(file, fresh)
         with _errors_naming(backup):
             _mark(fresh, keys_seen=old.admission in (Admission.KEYED, Admission.LOST))
         _keep_owner(file, fresh)
@@ -127,6 +137,7 @@ def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> R
         findings=findings,
         admission=admission,
         keys_unknown=old.admission is None or not old.log_is_own,
+        stays_disabled=old.is_carried_over and old.log_is_own,
         kept=kept,
         not_kept=not_kept,
         called_since=None if kept is None or not old.log_is_own else _called_since(file, kept),
@@ -165,8 +176,11 @@ def _held_of(file: Path) -> Path:
     return Path(f"{kept_of(file)}-new")
 
 
-def _settle(file: Path) -> _Old:
-    """Read which callers the old database allows, and copy its log into it if the log is its own and readable."""
+def _settle(file: Path, fresh: Path) -> _Old:
+    """Read which callers the old database allows, and carry over to the copy what must not be undone.
+
+    Then copy the old database's log into it, if the log is its own and readable.
+    """
     if not file.exists() and read_log(file) is None:
         return _Old(Admission.OPEN, log_is_own=True)
     try:
@@ -175,12 +189,40 @@ def _settle(file: Path) -> _Old:
         options, is_own = "mode=ro&immutable=1", False
     else:
         options, is_own = "mode=rw", True
-    admission = None
+    admission, is_carried_over = None, False
     with suppress(sqlite3.Error), closing(_connect(file, options)) as connection:
         admission = _read_admission(connection)
+        is_carried_over = _carry_over(connection, fresh) and admission is Admission.KEYED
         if is_own:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    return _Old(admission, is_own)
+    return _Old(admission, is_own, is_carried_over)
+
+
+def _carry_over(old: sqlite3.Connection, fresh: Path) -> bool:
+    """Disable in the copy the keys that the old database has disabled, and add the nonces that were used.
+
+    Returns whether that was possible, also with tables of an older version.
+    """
+    try:
+        with closing(sqlite3.connect(fresh)) as copy:
+            for found, change in _CARRIED_OVER:
+                with copy:
+                    copy.executemany(change, old.execute(found))
+    except sqlite3.Error:
+        return False
+    return True
+
+
+_CARRIED_OVER: Final = (
+    (
+        "SELECT disabled_at, access_key_id FROM access_keys WHERE disabled_at IS NOT NULL",
+        "UPDATE access_keys SET disabled_at = ? WHERE access_key_id = ? AND disabled_at IS NULL",
+    ),
+    (
+        "SELECT access_key_id, nonce, expires_at FROM nonces",
+        "INSERT OR IGNORE INTO nonces (access_key_id, nonce, expires_at) VALUES (?, ?, ?)",
+    ),
+)
 
 
 def _connect(file: Path, options: str) -> sqlite3.Connection:

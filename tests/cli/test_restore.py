@@ -116,3 +116,16 @@ def test_a_database_that_cannot_be_read_may_have_had_keys(run, sqlite_url, backu
 
 def test_help_explains_the_limits_of_damaged(run):
     assert "sqlite3 FILE .recover" in " ".join(run("restore", "--help").stdout.split())
+
+
+def test_a_key_that_was_disabled_stays_so_or_the_command_says_that_it_may_not(run, sqlite_url, new_url, tmp_path):
+    assert run("keys", "create", "--database-url", sqlite_url).exit_code == 0
+    (key_id,) = run("keys", "list", "-o", "name", "--database-url", sqlite_url).stdout.split()
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("VACUUM INTO ?", [str(tmp_path / "keyed.db")])
+    assert run("keys", "disable", key_id, "--database-url", sqlite_url).exit_code == 0
+    warning = "nothing tells which of them were disabled since"
+    assert warning not in run("restore", tmp_path / "keyed.db", "--database-url", sqlite_url).stdout
+    assert run("keys", "disable", key_id, "--database-url", sqlite_url).exit_code == 3
+    assert warning in run("restore", tmp_path / "keyed.db", "--database-url", new_url).stdout
+    assert run("keys", "disable", key_id, "--database-url", new_url).exit_code == 0

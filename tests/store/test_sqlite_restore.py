@@ -6,15 +6,24 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select, text
 
+from flowserver.base.nonces import Nonce
 from flowserver.operations.access import make_access_key
 from flowserver.store import sqlite_restore
-from flowserver.store.access_keys import Admission, insert_access_key, read_admission
+from flowserver.store.access_keys import (
+    Admission,
+    disable_access_key,
+    insert_access_key,
+    list_access_keys,
+    read_admission,
+    use_nonce,
+)
 from flowserver.store.schema.tables import access_keys, execution_documents, secrets
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.sqlite_files import LogOfAnotherFile, log_of
@@ -201,11 +210,70 @@ class TestKeys:
         assert restored.keys_unknown
 
 
-def add_key(file: Path) -> None:
+class TestWhatIsNotUndone:
+    """A key may have been disabled because it has leaked, and a request recorded before the restore."""
+
+    @pytest.fixture
+    def leaked(self, file: Path, tmp_path: Path) -> Path:
+        """A backup of `file` with two keys, of which one was disabled later; the last changes are in the log."""
+        for name in ("kept", "leaked"):
+            add_key(file, name)
+        backup = tmp_path / "earlier.db"
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("VACUUM INTO ?", [str(backup)])
+        database = Database(f"sqlite:///{file}")
+        with database.write() as connection:
+            disable_access_key(connection, "leaked", 7)
+            use_nonce(connection, Nonce("kept", "n", 9))
+        database.close()
+        crash(file)
+        return backup
+
+    def test_a_disabled_key_stays_disabled(self, file: Path, leaked: Path) -> None:
+        assert restore_file(leaked, file).stays_disabled
+        assert disabled_in(file) == {"kept": None, "leaked": 7}
+        assert files_beside(file) == {file.name, kept_of(file).name}
+
+    def test_a_used_nonce_stays_used(self, file: Path, leaked: Path) -> None:
+        restore_file(leaked, file)
+        database = Database(f"sqlite:///{file}")
+        with database.write() as connection:
+            assert not use_nonce(connection, Nonce("kept", "n", 9))
+            assert use_nonce(connection, Nonce("kept", "new", 9))
+        database.close()
+
+    def test_also_by_a_second_restore(self, file: Path, leaked: Path) -> None:
+        restore_file(leaked, file)
+        restore_file(leaked, file)
+        assert disabled_in(file) == {"kept": None, "leaked": 7}
+
+    @pytest.mark.parametrize("loss", ["no column", "no database"])
+    def test_what_cannot_be_read_is_reported(self, file: Path, leaked: Path, loss: str) -> None:
+        if loss == "no column":
+            change(file, text("ALTER TABLE access_keys RENAME COLUMN disabled_at TO other"))
+        else:
+            log_of(file).unlink()
+            file.write_bytes(b"no database" * 100)
+        restored = restore_file(leaked, file)
+        assert (restored.admission, restored.stays_disabled) == (Admission.KEYED, False)
+        assert disabled_in(file) == {"kept": None, "leaked": None}
+
+
+def add_key(file: Path, key_id: str | None = None) -> None:
+    new = make_access_key("", 0).key
     database = Database(f"sqlite:///{file}")
     with database.write() as connection:
-        insert_access_key(connection, make_access_key("", 0).key)
+        insert_access_key(connection, replace(new, access_key_id=key_id or new.access_key_id))
     database.close()
+
+
+def disabled_in(file: Path) -> dict[str, int | None]:
+    """Since when each key is disabled."""
+    database = Database(f"sqlite:///{file}")
+    try:
+        return {key.access_key_id: key.disabled_at for key in database.run_read(list_access_keys)}
+    finally:
+        database.close()
 
 
 def admission_of(file: Path) -> Admission:
@@ -299,7 +367,7 @@ def test_killed_at_any_point_it_is_the_old_database_or_the_new_one(
         for place, name in changes:
             patch.setattr(place, name, dying(getattr(place, name)))
         if log == "stays":
-            patch.setattr(sqlite_restore, "_settle", lambda _: sqlite_restore._Old(Admission.OPEN, log_is_own=True))
+            patch.setattr(sqlite_restore, "_settle", lambda *_: sqlite_restore._Old(Admission.OPEN, log_is_own=True))
         with suppress(Killed):
             restore_file(backup, file)
     kept = kept_of(file)
