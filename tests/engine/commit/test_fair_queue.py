@@ -167,7 +167,7 @@ def test_callers_go_before_the_second_items_of_executions(queue: FairQueue) -> N
 
 
 def test_access_keys_take_turns(queue: FairQueue) -> None:
-    """A key that asks for little does not wait for one that floods."""
+    """A key with few requests does not wait for all those of a key that floods."""
     flood = [Write(print, caller="flooding") for _ in range(100)]
     few = [Write(print, caller="quiet") for _ in range(2)]
     put(queue, *flood, *few, by_caller=True)
