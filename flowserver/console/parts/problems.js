@@ -6,9 +6,15 @@ stylesheet(new URL("./problems.css", import.meta.url));
 
 /** @typedef {import("./editor.js").Finding} Finding */
 
-/** @param {{findings: Finding[], onJump: (finding: Finding) => void}} props */
-export function Problems({ findings, onJump }) {
-  return html`<ol class="problems" aria-label="Problems">
+/** @typedef {{finds: string, argument: string}} Rule */
+/** @typedef {{step: string, line: number, column: number, note: string}} PathStep  one step of a way that shows a finding */
+
+/**
+ * `rules` say why findings are true, by their ids.
+ * @param {{findings: Finding[], onJump: (place: {line: number, column: number}) => void, label?: string, rules?: Map<string, Rule>}} props
+ */
+export function Problems({ findings, onJump, label = "Problems", rules }) {
+  return html`<ol class="problems" aria-label=${label}>
     ${findings.map(
       (found) => html`<li key=${`${found.line}:${found.column}:${found.id}:${found.message}`}>
         <button type="button" class="quiet" onClick=${() => onJump(found)}>
@@ -17,9 +23,24 @@ export function Problems({ findings, onJump }) {
           <span class="mono muted">${found.line}:${found.column}</span>
           <span class="grow">${found.message}${found.hint && html`<span class="muted"> – ${found.hint}</span>`}</span>
         </button>
+        <${Why} rule=${rules?.get(found.id ?? "")} way=${found.path ?? []} onJump=${onJump} />
       </li>`,
     )}
   </ol>`;
+}
+
+/** @param {{rule: Rule | undefined, way: PathStep[], onJump: (place: {line: number, column: number}) => void}} props */
+function Why({ rule, way, onJump }) {
+  if (!rule && !way.length) return null;
+  return html`<details class="why">
+    <summary>Why?</summary>
+    ${rule && html`<p>${rule.finds} ${rule.argument.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")}</p>`}
+    ${way.length > 0 && html`<ol aria-label="A way that shows it">
+      ${way.map((each) => html`<li><button type="button" class="quiet" onClick=${() => onJump(each)}>
+        <span class="mono muted">${each.line}:${each.column}</span><span class="grow">${each.step} ${each.note}</span>
+      </button></li>`)}
+    </ol>`}
+  </details>`;
 }
 
 /** "2 errors, 1 warning" @param {Finding[]} findings @returns {string} "" without findings */

@@ -56,10 +56,11 @@ const ask = (path, text, signal) => api(path, { method: "POST", body: { definiti
 /** Names of functions, flows, queues and topics that are offered for `resourceArn`: the first of each. */
 const OFFERED_MAX = 200;
 
-/** What completion needs to know of the server: its language, and what steps can call. */
+/** What the editor needs to know of the server: its language, what steps can call, and why findings of rules are true. */
 export function useKnowledge() {
   const page = { limit: OFFERED_MAX };
   const language = useQuery("v1/definitions/language").data;
+  const listed = useQuery("v1/definitions/rules").data;
   const functions = useQuery("v1/functions", page).data;
   const flows = useQuery("v1/flows", page).data;
   const queues = useQuery("v1/queues", page).data;
@@ -72,6 +73,7 @@ export function useKnowledge() {
       queues: names(queues?.queues),
       topics: names(topics?.topics),
     };
-    return { language, resources };
-  }, [language, functions, flows, queues, topics]);
+    const rules = new Map((listed?.rules ?? []).map((/** @type {any} */ rule) => [rule.id, rule]));
+    return { language, resources, rules };
+  }, [language, listed, functions, flows, queues, topics]);
 }

@@ -52,7 +52,7 @@ export function Desk({ flow, saved, onSaved }) {
   };
   const close = () => setOpen(null);
 
-  return html`<${Workbench} text=${text} onText=${setText} onSave=${() => mayUpdate && save()} isUnsaved=${isUnsaved} error=${error} first=${first}
+  return html`<${Workbench} flow=${flow} text=${text} onText=${setText} onSave=${() => mayUpdate && save()} isUnsaved=${isUnsaved} error=${error} first=${first}
     title=${html`<h1 class="cut" title=${flow}>${flow}</h1>
       <span class=${isUnsaved ? "unsaved" : "muted"} role="status">${isUnsaved ? "Unsaved changes" : notice}</span>`}
     actions=${html`

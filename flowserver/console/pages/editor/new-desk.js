@@ -5,6 +5,7 @@ import { may } from "../../store.js";
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { createFlow, useOneAtATime } from "./saving.js";
 import { TEMPLATES } from "./templates.js";
+import { keepTestsAs } from "./testing.js";
 import { Workbench } from "./workbench.js";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,127}$/;
@@ -41,6 +42,7 @@ export function NewDesk() {
         throw new Error("Give the flow a name: 1 to 128 letters, digits, _ and -; the first is a letter or _.");
       }
       await createFlow(name, text);
+      keepTestsAs(name);
       made = { flow: name, line: line.current };
       setCreated(name);
     } catch (failure) {
@@ -57,7 +59,7 @@ export function NewDesk() {
     else begin(chosen);
   };
 
-  return html`<${Workbench} text=${text} onText=${setText} onSave=${create} isUnsaved=${isChanged && !created} error=${error}
+  return html`<${Workbench} flow=${null} text=${text} onText=${setText} onSave=${create} isUnsaved=${isChanged && !created} error=${error}
     onLine=${(/** @type {number} */ to) => (line.current = to)}
     title=${html`<h1 class="hidden">New flow</h1>
       <label class="row">Name <input id="flow-name" class="mono" value=${name} autocomplete="off" spellcheck=${false} maxlength="128"

@@ -49,7 +49,7 @@ steps:
     name: answered
     outputMappings:
       - target: answer
-        source: $local.answer
+        source: $input.answer
   - type: fail
     name: noAnswer
     error: NoAnswer

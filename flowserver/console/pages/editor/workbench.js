@@ -9,16 +9,14 @@ import { useCheck, useKnowledge } from "./checking.js";
 import { UnsavedGuard } from "./leaving.js";
 import { inBrief } from "./saving.js";
 
-/** @typedef {import("../../parts/editor.js").Finding} Finding */
-
 /**
- * @param {{text: string, onText: (text: string) => void, onSave: () => void, isUnsaved: boolean, error: any, title: any,
+ * @param {{flow: string | null, text: string, onText: (text: string) => void, onSave: () => void, isUnsaved: boolean, error: any, title: any,
  *   actions: any, first?: number | null, onLine?: (line: number) => void, children?: any}} props
- *   `first`: the line where the cursor is at first, with the focus; `onLine` gets the line of the cursor; `children`: dialogs
+ *   `flow`: its name, null if it has none yet; `first`: the line where the cursor is at first, with the focus; `onLine` gets the line of the cursor; `children`: dialogs
  */
-export function Workbench({ text, onText, onSave, isUnsaved, error, title, actions, first = null, onLine, children }) {
+export function Workbench({ flow, text, onText, onSave, isUnsaved, error, title, actions, first = null, onLine, children }) {
   const check = useCheck(text);
-  const { language, resources } = useKnowledge();
+  const { language, resources, rules } = useKnowledge();
   const [line, setLine] = useState(1);
   const [jump, setJump] = useState(/** @type {{line: number, column?: number} | null} */ (first === null ? null : { line: first }));
   const complete = useCallback(
@@ -32,10 +30,13 @@ export function Workbench({ text, onText, onSave, isUnsaved, error, title, actio
   };
   const { graph, isOld, findings } = check;
   const at = useMemo(() => stepAt(graph, line), [graph, line]);
-  const beside = useMemo(() => html`<${Beside} graph=${graph} isOld=${isOld} at=${at} onLine=${(/** @type {number} */ to) => setJump({ line: to })} />`, [graph, isOld, at]);
+  const beside = useMemo(
+    () => html`<${Beside} flow=${flow} text=${text} graph=${graph} isOld=${isOld} at=${at} onLine=${(/** @type {number} */ to) => setJump({ line: to })} />`,
+    [flow, text, graph, isOld, at],
+  );
   const found = useMemo(
-    () => findings.length > 0 && html`<${Problems} findings=${findings} onJump=${(/** @type {Finding} */ each) => setJump({ line: each.line, column: each.column })} />`,
-    [findings],
+    () => findings.length > 0 && html`<${Problems} findings=${findings} rules=${rules} onJump=${(/** @type {{line: number, column: number}} */ each) => setJump({ line: each.line, column: each.column })} />`,
+    [findings, rules],
   );
   const count = countOf(findings);
   const state = check.error ? "The server did not check this text." : count || (check.isFirst ? "Checking…" : "No problems");

@@ -39,7 +39,7 @@ import { filling, looks } from "./theme.js";
 
 /**
  * @typedef {{severity: "error" | "warning", message: string, hint?: string | null, id?: string, line: number, column: number,
- *   endLine: number, endColumn: number}} Finding  as the server reports it
+ *   endLine: number, endColumn: number, path?: import("../problems.js").PathStep[]}} Finding  as the server reports it
  * @typedef {import("./complete.js").Completions} Completions
  * @typedef {{text: string, language: "yaml" | "json" | "text", label: string, isReadOnly: boolean,
  *   onChange: (text: string) => void, onSave: () => void, onCursor: (line: number) => void,
