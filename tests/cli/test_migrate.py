@@ -85,9 +85,11 @@ def test_an_older_sqlite_database_is_shown_backed_up_and_migrated(run, tmp_path)
     [
         ("psycopg", ["migrate", "--database-url", "postgresql://flows@127.0.0.1/flows"], "postgres"),
         ("nats", ["serve", "--queues", "a=nats://127.0.0.1:1"], "nats"),
+        ("opentelemetry.sdk.trace", ["serve", "--tracing", "otlp"], "otel"),
     ],
 )
 def test_what_an_extra_brings_is_refused_without_it(run, monkeypatch, package, arguments, extra):
+    monkeypatch.delitem(sys.modules, "flowserver.tracing.otlp", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     result = run(*arguments)
     assert result.exit_code == 2
