@@ -27,6 +27,8 @@ NODE_LOCKS = (
     "tests/benchmarks/peers/package-lock.json",
 )
 
+USED_BEYOND_THEIR_DOCUMENTATION = ("aiohttp", "typer", "uvicorn")
+
 PIN = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ]+)(?P<hashes>(?:.*\\\n {4}--hash=sha256:[0-9a-f]{64})+)", re.M
 )
@@ -59,6 +61,14 @@ def test_locks_satisfy_the_project(lock: str, wanted: list[str]) -> None:
         if not requirement.specifier.contains(pins.get(canonicalize_name(requirement.name), "0.dev0"))
     ]
     assert missing == [], "run `make lock`"
+
+
+@pytest.mark.parametrize("name", USED_BEYOND_THEIR_DOCUMENTATION)
+def test_private_api_is_used_of_known_minor_versions_only(name: str) -> None:
+    """A user without a lock file gets no version that was not tried."""
+    (wanted,) = (each for each in map(Requirement, PROJECT["project"]["dependencies"]) if each.name == name)
+    major, minor, *_ = dict(_pins("requirements.txt"))[name].split(".")
+    assert not wanted.specifier.contains(f"{major}.{int(minor) + 1}.0")
 
 
 def test_tests_run_with_the_versions_of_users() -> None:
