@@ -1,10 +1,17 @@
 """The table of attributes, from which the reference page is generated."""
 
+from types import MappingProxyType
+
 import pytest
 
+from flowserver.base.limits import Limits
+from flowserver.language.attributes import AttributeReader
+from flowserver.language.check_cost import Work
+from flowserver.language.diagnostics import Report
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind, Shape
 from flowserver.language.graph import Span
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
+from flowserver.language.source import read_source
 from flowserver.language.steps import READERS
 
 SPAN = Span(1, 1, 1, 2)
@@ -68,3 +75,21 @@ def test_fields_are_optional_unless_they_say_so() -> None:
 
 def test_every_kind_of_step_has_its_reader() -> None:
     assert READERS.keys() == STEPS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("{all: 1}", []),
+        ("{some: 1}", []),
+        ("{}", []),
+        ("{some: 1, all: 1}", ["only one of `all` and `some` can be given"]),
+    ],
+)
+def test_only_one_of_two_attributes_may_be_given(text: str, messages: list[str]) -> None:
+    fields = {name: Field(name, (Shape.WHOLE,), "A number.") for name in ("all", "some")}
+    kind = ObjectKind("a thing", MappingProxyType(fields), at_most_one=(("all", "some"),))
+    report, work = Report(), Work()
+    node = read_source(text, Limits(), report, work, frozenset())
+    AttributeReader(report, Limits(), work).read(node, kind)
+    assert [found.message for found in report.diagnostics()] == messages
