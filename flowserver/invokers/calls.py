@@ -15,16 +15,16 @@ from flowserver.invokers.web_requests import WebRequest
 class Endpoint:
     """Where a registered function is reached; `check_endpoint` accepted it when it was registered."""
 
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(repr=False)  # both may hold secrets: keep them out of logs
+    url: str = field(repr=False)  # URLs and headers may hold secrets: keep them out of logs
+    headers: Mapping[str, str] = field(repr=False)
     timeout_seconds: int
     """The function's own time-out, 1 to 86,400."""
     registered_as: tuple[str, str] = ("", "")
     """Service (perhaps with a qualifier) and function."""
     modified_at: int = 0
     """When it was registered last (ms)."""
-    initialize_url: str | None = None
-    pre_stop_url: str | None = None
+    initialize_url: str | None = field(default=None, repr=False)
+    pre_stop_url: str | None = field(default=None, repr=False)
     hook_seconds: int = HOOK_SECONDS_DEFAULT
     """How long each of these two may take, 1 to 90."""
     concurrency_max: int | None = None

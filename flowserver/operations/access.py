@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 from flowserver.base.clock import Clock
@@ -44,7 +44,7 @@ class NewAccessKey:
     """A new key, shown once: its bearer token cannot be read again."""
 
     key: AccessKey
-    token: str
+    token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class _Remembered:
     """An enabled key, until an instant of the monotonic clock."""
 
     caller: Caller
-    secret: str
+    secret: str = field(repr=False)
     until: float
 
 

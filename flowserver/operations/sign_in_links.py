@@ -7,7 +7,7 @@ link is over; the answer is a new key.
 """
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sqlalchemy import Connection
@@ -38,7 +38,7 @@ class NewSignInLink:
     """A new link, and its code, which cannot be read again."""
 
     link: SignInLink
-    code: str
+    code: str = field(repr=False)
 
     def url(self, server: str) -> str:
         """The link to the server with this base URL."""

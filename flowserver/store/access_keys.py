@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -48,7 +48,7 @@ class AccessKey:
     """An access key; instants in ms. Of the bearer token only the digest is stored."""
 
     access_key_id: str
-    secret: str
+    secret: str = field(repr=False)
     token_digest: str
     label: str
     created_at: int
@@ -142,7 +142,7 @@ class ShownKey:
 def list_shown_keys(connection: Connection, after: tuple[int, str], limit: int) -> list[ShownKey]:
     """Keys without their secrets, oldest first, after that creation and id."""
     place = access_keys.c.created_at, access_keys.c.access_key_id
-    query = select(*(access_keys.c[field.name] for field in fields(ShownKey)))
+    query = select(*(access_keys.c[each.name] for each in fields(ShownKey)))
     rows = connection.execute(query.where(tuple_(*place) > after).order_by(*place).limit(limit))
     return [ShownKey(*row) for row in rows]
 

@@ -5,7 +5,7 @@ text while there is no key, and encrypted by `encrypt_again` when there is one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlalchemy import Column, Connection, Table, delete, func, select, update
@@ -33,7 +33,8 @@ class EncryptedValue:
     named: Column[str]
     column: Column[str]
     name: str
-    stored: str
+    stored: str = field(repr=False)
+    """Perhaps in clear text."""
 
     @property
     def place(self) -> str:

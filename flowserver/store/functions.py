@@ -1,7 +1,7 @@
 """The registry of functions."""
 
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, select, tuple_
@@ -21,14 +21,14 @@ class FunctionRow:
 
     service: str
     function: str
-    url: str
-    headers: dict[str, str]
+    url: str = field(repr=False)  # URLs and headers may hold secrets: keep them out of logs
+    headers: dict[str, str] = field(repr=False)
     timeout_seconds: int
     created_at: int
     modified_at: int
-    initialize_url: str | None = None
+    initialize_url: str | None = field(default=None, repr=False)
     """Called before a node's first call of the function."""
-    pre_stop_url: str | None = None
+    pre_stop_url: str | None = field(default=None, repr=False)
     """Called when a running invocation is stopped."""
     hook_seconds: int | None = None
     """Time limit of each of these two calls; None for the default."""
