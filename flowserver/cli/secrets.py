@@ -64,11 +64,10 @@ def rekey(
                 "give the old key behind the new one",
                 ExitCode.CONFLICT,
             )
-        for each in unreadable:
-            drop_value(connection, each)
+        dropped = [each for each in unreadable if drop_value(connection, each)]
         changed = encrypt_again(connection, encryption)
         record_command(connection, "secrets.rekey", "secrets")
-    for each in unreadable:
+    for each in dropped:
         typer.echo(f"deleted {printable(each.place)}")
     typer.echo(f"encrypted {changed} with the first key")
 

@@ -84,9 +84,10 @@ def encrypt_again(connection: Connection, encryption: Encryption) -> int:
     return changed
 
 
-def drop_value(connection: Connection, value: EncryptedValue) -> None:
-    """Delete a row that no key decrypts."""
-    connection.execute(delete(value.table).where(value.named == value.name))
+def drop_value(connection: Connection, value: EncryptedValue) -> bool:
+    """Delete a row that no key decrypts; False, and nothing is done, if a server has changed it meanwhile."""
+    mine = (value.named == value.name) & (value.column == value.stored)
+    return connection.execute(delete(value.table).where(mine)).rowcount > 0
 
 
 def _is_readable(value: EncryptedValue, encryption: Encryption) -> bool:
