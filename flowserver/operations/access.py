@@ -73,6 +73,7 @@ class AccessOperations:
         self._noted_until: dict[str, float] = {}
         self._admission = Admission.LOST
         self._look_again_at = -math.inf
+        self._keys_expected = 0
         self._reads: SingleFlight[None, None] = SingleFlight()
         self._finds: SingleFlight[tuple[KeyKind, str], _Remembered | None] = SingleFlight()
 
@@ -99,14 +100,20 @@ class AccessOperations:
 
     def expect_key(self) -> None:
         """A key was made: look for it with the next request, so that an open server is closed at once."""
+        self._keys_expected += 1
         self._look_again_at = -math.inf
 
     async def _look_again(self) -> None:
         if asyncio.get_running_loop().time() >= self._look_again_at:
             await self._reads.run(None, self._read_admission)
+        while self._look_again_at == -math.inf:  # a key was made during the read, which may not have seen it
+            await self._reads.run(None, self._read_admission)
 
     async def _read_admission(self) -> None:
+        expected = self._keys_expected
         found, before = await self._keys.admission(), self._admission
+        if expected != self._keys_expected:
+            return
         if found is Admission.OPEN and self._is_closed:
             found = Admission.LOST
         if before is Admission.OPEN and found is not before:
