@@ -44,11 +44,23 @@ def back_up(file: Path, target: Path) -> int:
         if found != "ok":
             raise BackupDamaged(f"{file} is damaged, and there is no backup: {found.splitlines()[-1]}")
         _synchronize(unfinished)
-        os.link(unfinished, target)  # unlike a rename, it replaces no file that has come meanwhile
+        _name(unfinished, target)
         _synchronize(target.parent)
         return target.stat().st_size
     finally:
         _remove(unfinished)
+
+
+def _name(unfinished: Path, target: Path) -> None:
+    """Give the copy its name. Raises FileExistsError."""
+    try:
+        os.link(unfinished, target)  # unlike a rename, it replaces no file that has come meanwhile
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links, such as that of many USB sticks
+        if target.exists():
+            raise FileExistsError(target) from None
+        unfinished.rename(target)
 
 
 def _remove(unfinished: Path) -> None:
