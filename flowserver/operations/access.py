@@ -31,6 +31,10 @@ REMEMBERED_MAX = 10_000
 NOTED_SECONDS = 60.0
 """A key's use is recorded at most once in this time, by each node."""
 
+NONCE_SPREAD_MS = 600_000
+"""A nonce is kept longer by a random time below this. By its expiry a request knows that a stored nonce is its own, so
+two nodes must not give copies of a request the same one, although they may get them in the same millisecond."""
+
 KEYS_LOST = (
     "this server answers only to holders of an access key, and its database holds no key any more; "
     "create one: flowserver keys create"
@@ -194,7 +198,8 @@ class AccessOperations:
             await self._keys.use_nonce(nonce)
 
     def _nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> Nonce:
-        return Nonce(access_key_id, nonce, self._clock.now_ms() + kept_ms)
+        spread_ms = secrets.randbelow(NONCE_SPREAD_MS)
+        return Nonce(access_key_id, nonce, self._clock.now_ms() + kept_ms + spread_ms)
 
     def _known(self, kind: KeyKind, value: str) -> "_Remembered | None":
         """A usable key that was found a moment ago."""
