@@ -1,11 +1,17 @@
-"""The operator's guide, as one session in a shell: a wheel in an empty environment, a real Caddy, an empty folder."""
+"""The operator's guide, as one session in a shell: a wheel in an empty environment, a real Caddy, a collector.
+
+The parts with Prometheus run where it is installed (the Debian package `prometheus`); elsewhere `test_monitoring` alone
+judges the alerts.
+"""
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,19 +19,29 @@ import pytest
 
 from tests.acceptance.test_packaging import bare_environment, make_environment
 from tests.docs.pages import ROOT, blocks
+from tests.support.collector import Collector
 
 PAGE = ROOT / "docs" / "how-to" / "operate.md"
-PORTS = ("8080", "8081", "8443", "9000")
-SECONDS = 120
+MONITORING = ROOT / "examples" / "monitoring"
+COLLECTOR_PORT = "4318"
+PORTS = ("8080", "8081", "8443", "9000", "9090")
+HAS_PROMETHEUS = shutil.which("prometheus") is not None
+SECONDS = 240
 """The time limit of the whole session; only a session that hangs reaches it."""
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> str:
+def collector() -> Iterator[Collector]:
+    with Collector() as running:
+        yield running
+
+
+@pytest.fixture
+def session(tmp_path: Path, collector: Collector) -> str:
     """The commands of the page in order, its files where it wants them, and a wheel to install."""
-    ports = _free_ports()
+    ports = _free_ports() | {COLLECTOR_PORT: collector.url.rpartition(":")[2]}
 
     def adapted(text: str) -> str:
         return re.sub("|".join(rf"\b{port}\b" for port in ports), lambda found: ports[found[0]], text)
@@ -34,8 +50,10 @@ def session(tmp_path: Path) -> str:
     for block in blocks(PAGE):
         if name := block.mark("file"):
             (tmp_path / name).write_text(adapted(block.text))
-        elif block.language == "bash":
+        elif block.language == "bash" and (HAS_PROMETHEUS or block.mark("needs") != "prometheus"):
             script.append(adapted(block.text))
+    for name in ("prometheus.yaml", "alerts.yaml"):
+        (tmp_path / name).write_text(adapted((MONITORING / name).read_text()).replace("15s", "1s"))
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, check=True, cwd=ROOT, env=bare_environment(), capture_output=True)
     return "\n".join(script)
@@ -47,7 +65,7 @@ def _free_ports() -> dict[str, str]:
         return {port: str(each.getsockname()[1]) for port, each in zip(PORTS, sockets, strict=True)}
 
 
-def test_the_guide_works_from_the_first_line_to_the_last(session: str, tmp_path: Path) -> None:
+def test_the_guide_works_from_the_first_line_to_the_last(session: str, collector: Collector, tmp_path: Path) -> None:
     """Its environment sees the libraries of this one, because package registries are not for tests; not the project."""
     make_environment(tmp_path / "env")
     _stand_in_for_pip(tmp_path)
@@ -81,6 +99,9 @@ def test_the_guide_works_from_the_first_line_to_the_last(session: str, tmp_path:
     assert "exit code 1" in printed
     assert "FC.ServerError" in printed or "FunctionNotStarted" in printed
     assert printed.count("order/first") >= 2, printed  # on the server, and restored elsewhere
+    assert ('"alertname":"FailedExecutions"' in printed) is HAS_PROMETHEUS, printed
+    start, charge, end = (collector.wait_for(name) for name in ("start order", "charge", "end order"))
+    assert charge.trace_id == end.trace_id == start.trace_id
     for secret in (tmp_path / "secrets.key", *tmp_path.glob("*.token")):
         assert secret.read_text().strip() not in printed
         assert secret.read_bytes().strip() not in (tmp_path / "backup.db").read_bytes()
