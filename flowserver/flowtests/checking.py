@@ -141,6 +141,7 @@ class Checks:
         record = self._record
         for each in self._expect.properties:
             before = record.visited
+            self._budget.spend_on_names(len(record.entered))
             broken = each.broken_by(record)
             self._budget.spend_on_names(len(record.entered) + len(record.calls) + record.visited - before)
             if broken is not None:

@@ -50,7 +50,7 @@ class CaseMocks:
         self._file = file
         self._layers = ((case.mocks, True), (file.mocks, False))
         self._supplies: dict[int, Supply] = {}
-        self._count = sum(1 for mocks, _ in self._layers for _ in all_mocks(mocks))
+        self._count = sum(len(table) for mocks, _ in self._layers for table in _tables(mocks).values())
 
     def __len__(self) -> int:
         """How many there are."""
@@ -92,7 +92,11 @@ class CaseMocks:
 
 def all_mocks(mocks: Mocks) -> Iterator[tuple[str, Mock]]:
     """Each mock with its kind."""
-    tables = {
+    return ((kind, mock) for kind, table in _tables(mocks).items() for mock in table.values())
+
+
+def _tables(mocks: Mocks) -> dict[str, Table]:
+    return {
         "steps": mocks.steps,
         "callbacks": mocks.callbacks,
         "functions": mocks.functions,
@@ -100,7 +104,6 @@ def all_mocks(mocks: Mocks) -> Iterator[tuple[str, Mock]]:
         "queues": mocks.queues,
         "topics": mocks.topics,
     }
-    return ((kind, mock) for kind, table in tables.items() for mock in table.values())
 
 
 def _of_step(table: Table, path: str, name: str) -> Mock | None:

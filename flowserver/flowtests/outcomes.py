@@ -80,14 +80,14 @@ def run_case(
         warnings = tuple(islice(calls.mocks.unused(), FAILURES_MAX))
     except CaseStopped as stopped:
         failures = (stopped.finding,)
-    except BudgetSpent:
-        failures = (_too_much(file, case, budget),)
+    except BudgetSpent as spent:
+        failures = (_too_much(file, case, spent),)
     used = frozenset(map(id, calls.mocks.used()))
     return Outcome(file, case, run.record, run.steps, failures, warnings, clock() - began, used)
 
 
-def _too_much(file: TestFile, case: Case, budget: Budget) -> Finding:
-    message = f"all tests together have made more than {budget.units_max:g} events, the most that a server runs"
+def _too_much(file: TestFile, case: Case, spent: BudgetSpent) -> Finding:
+    message = f"all tests together have {spent}, the most that a server gives them"
     return Finding(message, file.place(case.span), hint="run them with `flowserver test`, which has no such limit")
 
 

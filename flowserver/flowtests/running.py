@@ -142,17 +142,16 @@ class VirtualRun:
 
     def _note(self, running: Running, turn: Turn) -> None:
         record, limits = self.record, self._limits
-        size = 0
+        self._budget.spend(1 + sum(turn.part_bytes.values()) // UNIT_BYTES)
         for event in turn.events:
             path = running.paths.add(event).path
-            size += len(event.detail) + len(path)
+            self._budget.spend(1 + (len(event.detail) + len(path)) // UNIT_BYTES)
             if running is self._root:
                 record.add(event, path)
             if self._observe is not None:
                 self._observe(running, event, path)
         record.turns += 1
         record.events += len(turn.events)
-        self._budget.spend(len(turn.events) + size // UNIT_BYTES + 1)
         if record.events > limits.flow_test_events_max or record.turns > limits.flow_test_turns_max:
             raise CaseStopped(self._without_end(record.events > limits.flow_test_events_max))
 

@@ -1,5 +1,6 @@
 """Runs the tests of a definition that need not be stored, in virtual time: no call leaves the server."""
 
+import time
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -60,7 +61,12 @@ class FlowTestOperations:
     def _run_all(self, file: TestFile) -> TestedDefinition:
         limits = self._engine.limits
         rules = Rules(replace(limits, turn_steps_max=TURN_STEPS), self._engine.missing_source)
-        budget = Budget(limits.flow_tests_request_events_max, yield_to_writer)
+        budget = Budget(
+            limits.flow_tests_request_events_max,
+            limits.flow_tests_request_seconds_max,
+            yield_to_writer,
+            time.thread_time,
+        )
         coverage = Coverage(limits)
         coverage.add(file.source)
         outcomes = [run_case(file, case, rules, coverage.observe, budget=budget) for case in file.cases]

@@ -34,6 +34,12 @@ class FlowTestLimits:
         "counted for each KiB of an event, and some for each test",
         error="the tests that remain fail; `flowserver test` runs them",
     )
+    flow_tests_request_seconds_max: int = limit(
+        5,
+        unit="seconds",
+        reason="time of the processor for all tests of one such request: large data is mapped in few events",
+        error="the tests that remain fail; `flowserver test` runs them",
+    )
     flow_tests_waiting_max: int = limit(
         16,
         unit="requests",

@@ -48,6 +48,13 @@ steps:
     iterationMapping: {collection: $.all, item: it}
     steps: [{type: task, name: Charge, resourceArn: 'acs:fc:::services/pay/functions/charge'}]
 """
+MAKES = """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: Make, outputMappings: [{target: all, source: '$input.all[*].n'}]}
+  - {type: choice, name: Again, choices: [{condition: 1 == 1, goto: Make}]}
+"""
 OUT = """\
 version: v1
 type: flow
@@ -165,8 +172,8 @@ async def test_all_tests_of_a_request_have_one_bound(bounded: httpx.AsyncClient)
     report = await run(bounded, LOOP, {"flow": "l", "tests": [{"name": name} for name in "abc"]})
     assert [test["failures"][0]["message"] for test in report["tests"]] == [
         "the execution does not end: it has made more than 600 events",
-        "all tests together have made more than 1000 events, the most that a server runs",
-        "all tests together have made more than 1000 events, the most that a server runs",
+        "all tests together have made more than 1000 events, the most that a server gives them",
+        "all tests together have made more than 1000 events, the most that a server gives them",
     ]
 
 
@@ -176,6 +183,22 @@ async def test_large_data_counts_as_many_events(bounded: httpx.AsyncClient) -> N
     [test] = report["tests"]
     assert test["failures"][0]["message"].startswith("all tests together")
     assert len(test["path"]) < 100
+
+
+async def test_large_values_that_steps_make_count_too(bounded: httpx.AsyncClient) -> None:
+    tests = {"flow": "m", "input": {"all": [{"n": 1}] * 4_000}, "tests": [{"name": "a"}]}
+    report = await run(bounded, MAKES, tests)
+    assert report["tests"][0]["failures"][0]["message"].startswith("all tests together have made more than 1000 events")
+    assert len(report["tests"][0]["path"]) < 300
+
+
+async def test_the_time_of_the_processor_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
+    engine: Engine = app.state.engine
+    engine.limits = replace(engine.limits, flow_tests_request_seconds_max=0)
+    report = await run(client, ORDER, TESTS)
+    assert [test["failures"][0]["message"] for test in report["tests"]] == [
+        "all tests together have taken more than 0 seconds of the processor, the most that a server gives them"
+    ] * 2
 
 
 async def test_many_mocks_count_too(bounded: httpx.AsyncClient) -> None:
