@@ -347,14 +347,22 @@ def permissions() -> str:
     return table(("permission", "what it allows", *ROLES), rows)
 
 
+OF_LINKS = "links"
+WITHOUT_PERMISSION = {
+    None: "any key",
+    OF_LINKS: "no key, but the code of a [sign-in link](../how-to/keys.md#sign-in-by-a-link)",
+}
+
+
 def needs_of_calls() -> str:
     """The permission that each call of each API needs."""
-    calls: dict[str | None, dict[str, list[str]]] = {name: {} for name in (*PERMISSIONS, None)}
+    calls: dict[str | None, dict[str, list[str]]] = {name: {} for name in (*PERMISSIONS, None, OF_LINKS)}
     for router in ROUTERS:
         for route in router.routes:
             if isinstance(route, APIRoute):
                 path = f"`{next(iter(route.methods))} {route.path}`"
-                calls[REST_NEEDS[route.name].permission].setdefault("REST", []).append(path)
+                needed = OF_LINKS if route.name == "sign_in" else REST_NEEDS[route.name].permission
+                calls[needed].setdefault("REST", []).append(path)
     for action in ACTIONS:
         calls[RPC_NEEDS[action].permission].setdefault("RPC", []).append(f"`{action}`")
     for _, _, need, serve in FC_ROUTES:
@@ -362,7 +370,7 @@ def needs_of_calls() -> str:
     for (method, path), (_, need) in MNS_CALLS.items():
         calls[need.permission].setdefault("MNS", []).append(f"`{method} {path}`")
     rows = (
-        ("any key" if name is None else f"`{name}`", *("<br>".join(by_api.get(api, ())) for api in APIS))
+        (WITHOUT_PERMISSION.get(name) or f"`{name}`", *("<br>".join(by_api.get(api, ())) for api in APIS))
         for name, by_api in calls.items()
     )
     return table(("permission", *APIS), rows)
