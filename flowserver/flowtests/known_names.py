@@ -6,7 +6,7 @@ from typing import Final
 from flowserver.flowtests.cases import Mock, Mocks, TestFile
 from flowserver.flowtests.mocks import kind_of
 from flowserver.flowtests.properties import AtMostOnce, Compensated, Never, Property
-from flowserver.flowtests.resource_names import keys_of, names_of
+from flowserver.flowtests.resource_names import keys_of, names_of, title_of
 from flowserver.flowtests.step_paths import general, tasks_of, walk
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
@@ -33,6 +33,8 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "flows": (FlowTarget,),
 }
 """What each attribute of mocks names."""
+
+_TITLES_MAX: Final = 5  # names in the hint of a name that is like none of them
 
 
 class KnownNames:
@@ -104,9 +106,9 @@ class KnownNames:
     def _check_resource(self, key: str, span: Span, types: tuple[type, ...]) -> None:
         if key in self._keys[types]:
             return
-        targets = (target for target in self._targets if isinstance(target, types))
+        targets = [target for target in self._targets if isinstance(target, types)]
         known = sorted({name for target in targets for name in names_of(target)})
-        hint = self._work.similar(key, known[:100]) or (f"there is {shown(known[0])}" if known else None)
+        hint = self._work.similar(key, known[:100]) or _there_are(sorted({title_of(target) for target in targets}))
         self._report.error("unknown-resource", span, f"no step of the flow calls {shown(key)}", hint)
 
     def _check_task(self, mock: Mock, what: str, is_fit: Callable[[TaskStep], bool]) -> None:
@@ -140,6 +142,13 @@ class KnownNames:
 
 def _keys_of(targets: list[Target], types: tuple[type, ...]) -> set[str]:
     return {key for target in targets if isinstance(target, types) for key in keys_of(target)}
+
+
+def _there_are(titles: list[str]) -> str | None:
+    if len(titles) < 2:
+        return f"there is {shown(titles[0])}" if titles else None
+    left_out = len(titles) - _TITLES_MAX
+    return f"there are {', '.join(map(shown, titles[:_TITLES_MAX]))}" + (f" and {left_out} more" if left_out > 0 else "")
 
 
 def _starts_any(target: Target) -> bool:

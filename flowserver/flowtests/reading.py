@@ -184,5 +184,6 @@ class _Reader:
             reason = f"{shown(node.text)} is not UTF-8 text"
         except DefinitionRejected as error:
             reason = f"{shown(node.text)} has errors: {error.message}"
+            hint = "`flowserver validate` shows all of them"
         self._report.error("unusable-flow", node.span, reason, hint)
         return None

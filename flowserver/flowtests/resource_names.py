@@ -1,4 +1,7 @@
-"""Which resources a test's key means: the key is the end of the resource's name, from a `/` or `:` on."""
+"""Which resources a test's key means: the key is the end of one of the resource's names, from a `/` or `:` on.
+
+A function has two names: `services/pay/functions/charge`, the end of its ARN, and `pay/charge`, by which it is registered.
+"""
 
 from collections.abc import Iterator
 
@@ -10,8 +13,10 @@ def names_of(target: Target) -> Iterator[str]:
     match target:
         case FunctionTarget(arn, service, qualifier, function):
             yield f"services/{service}/functions/{function}" if service else f"functions/{function}"
+            yield f"{service or '-'}/{function}"
             if qualifier:
                 yield arn
+                yield f"{service}.{qualifier}/{function}"
         case FlowTarget(arn, flow_name):
             yield f"flow/{flow_name}"
         case QueueTarget(arn, queue):

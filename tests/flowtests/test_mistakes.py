@@ -33,6 +33,9 @@ MISTAKES = {
     "tests: [{name: a, functions: {chrage: {}}}]": (
         "2:31 unknown-resource: no step of the flow calls `chrage`; there is `services/pay/functions/charge`"
     ),
+    "tests: [{name: a, functions: {pay/chrage: {}}}]": (
+        "2:31 unknown-resource: no step of the flow calls `pay/chrage`; did you mean `pay/charge`?"
+    ),
     "tests: [{name: a, expect: {path: [Deep]}}]": (
         "2:35 unknown-step: the flow has no step `Deep`; its path is `Check.Deep`"
     ),
@@ -104,9 +107,18 @@ def test_mistakes_have_places(mistakes, text, expected):
 def test_a_flow_that_cannot_be_used_is_a_mistake(mistakes, tmp_path):
     (found,) = mistakes("  - {type: pass}\n", "tests: [{name: a}]")
     assert found.startswith("1:7 unusable-flow: ")
-    assert "line 4, column 6: a pass step needs `name`" in found
+    assert found.endswith("line 4, column 6: a pass step needs `name`; `flowserver validate` shows all of them")
     found = mistakes(STEPS, "flows: {child: {real: other.yaml}}\ntests: [{name: a}]")
     assert found[1].startswith("2:23 unusable-flow: `other.yaml`: No such file or directory; ")
+
+
+def test_the_hint_of_an_unknown_resource_has_the_names_that_there_are(mistakes):
+    steps = "".join(
+        f"  - {{type: task, name: s{n}, resourceArn: 'acs:fc:::services/pay/functions/work{n}'}}\n" for n in range(7)
+    )
+    known = ", ".join(f"`services/pay/functions/work{n}`" for n in range(5))
+    (found,) = mistakes(steps, "tests: [{name: a, functions: {ship: {}}}]")
+    assert found == f"2:31 unknown-resource: no step of the flow calls `ship`; there are {known} and 2 more"
 
 
 def test_files_are_bounded(run_tests, mistakes):

@@ -63,6 +63,20 @@ tests:
     assert messages(outcomes) == []
 
 
+def test_functions_are_named_as_they_are_registered(run_tests):
+    steps = """
+  - {type: task, name: Charge, resourceArn: 'acs:fc:::services/pay/functions/charge'}
+  - {type: task, name: Ship, resourceArn: 'acs:fc:::services/shop.v2/functions/ship'}
+  - {type: task, name: Mail, resourceArn: 'acs:fc:::functions/mail'}
+"""
+    tests = """
+functions: {pay/charge: {}, shop.v2/ship: {}, '-/mail': {}}
+tests: [{name: a, expect: {calls: {pay/charge: 1, shop/ship: 1, '-/mail': 1}, atMostOnce: [pay/charge]}}]
+"""
+    (outcome,) = run_tests(steps, tests)
+    assert outcome.passed, messages([outcome])
+
+
 def test_a_call_without_a_mock_fails_the_test_at_both_places(run_tests):
     (outcome,) = run_tests(CHARGE, "tests:\n  - name: a\n")
     (failure,) = outcome.failures
