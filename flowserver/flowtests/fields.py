@@ -23,7 +23,7 @@ def _kind(title: str, *fields: Field, at_most_one: tuple[tuple[str, str], ...] =
 
 
 _MOCKS: Final = (
-    Field("functions", (Shape.MAP,), "Replies by the name of a function, `service/function` or its end, or of an action."),
+    Field("functions", (Shape.MAP,), "Replies by the name of a function, `pay/charge` or `charge`, or of an action."),
     Field("flows", (Shape.MAP,), "Replies by the name of a sub-flow, or `real` with the file of its definition."),
     Field("queues", (Shape.MAP,), "Replies by the name of a queue that steps send to."),
     Field("topics", (Shape.MAP,), "Replies by the name of a topic that steps publish to."),

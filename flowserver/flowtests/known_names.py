@@ -147,8 +147,8 @@ def _keys_of(targets: list[Target], types: tuple[type, ...]) -> set[str]:
 def _there_are(titles: list[str]) -> str | None:
     if len(titles) < 2:
         return f"there is {shown(titles[0])}" if titles else None
-    left_out = len(titles) - _TITLES_MAX
-    return f"there are {', '.join(map(shown, titles[:_TITLES_MAX]))}" + (f" and {left_out} more" if left_out > 0 else "")
+    more = f" and {len(titles) - _TITLES_MAX} more" if len(titles) > _TITLES_MAX else ""
+    return f"there are {', '.join(map(shown, titles[:_TITLES_MAX]))}{more}"
 
 
 def _starts_any(target: Target) -> bool:

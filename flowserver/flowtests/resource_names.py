@@ -1,6 +1,6 @@
 """Which resources a test's key means: the key is the end of one of the resource's names, from a `/` or `:` on.
 
-A function has two names: `services/pay/functions/charge`, the end of its ARN, and `pay/charge`, by which it is registered.
+A function has two names: `services/pay/functions/charge` in its ARN, and `pay/charge`, as it is registered.
 """
 
 from collections.abc import Iterator

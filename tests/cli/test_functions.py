@@ -70,6 +70,14 @@ def test_a_secret_header_comes_from_the_environment(functions, monkeypatch):
     functions("delete", "shop/secret")
 
 
+def test_a_reference_to_a_secret_is_no_secret(functions):
+    header = "Authorization: Bearer ${secret:CHARGE_TOKEN}"
+    functions("put", "shop/reference", "http://127.0.0.1:9000/", "--header", header)
+    shown = json.loads(functions("get", "shop/reference").stdout)["headers"]
+    assert shown == {"Authorization": "Bearer ${secret:CHARGE_TOKEN}"}
+    functions("delete", "shop/reference")
+
+
 def test_hooks_and_limits_are_registered(functions):
     url = "http://127.0.0.1:9000/charge"
     hooks = ("--initialize-url", f"{url}/begin", "--pre-stop-url", f"{url}/stop", "--hook-seconds", "5")
@@ -102,6 +110,11 @@ def test_list_shows_every_page(functions, monkeypatch, server):
         (["put", "a/b", "http://127.0.0.1:9000/", "--header", "X-Shop"], 2, "a header is written 'Name: value'"),
         (
             ["put", "a/b", "http://127.0.0.1:9000/", "--header", "authorization: x"],
+            2,
+            "--header-from-env authorization=",
+        ),
+        (
+            ["put", "a/b", "http://127.0.0.1:9000/", "--header", "authorization: x${secret:A}"],
             2,
             "--header-from-env authorization=",
         ),

@@ -8,6 +8,7 @@ import typer
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.lazy_import import load
+from flowserver.base.secret_references import is_only_references
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
@@ -250,7 +251,7 @@ def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
         raise typer.BadParameter("a header is written 'Name: value'", param_hint="--header")
-    if name.strip().lower() in SECRET_HEADERS:
+    if name.strip().lower() in SECRET_HEADERS and not is_only_references(value.strip()):
         hint = f"other users of this machine can read what is typed: use --header-from-env {name.strip()}=VARIABLE"
         raise typer.BadParameter(hint, param_hint="--header")
     return name.strip(), value.strip()
