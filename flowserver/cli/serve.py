@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 import typer
+from sqlalchemy.exc import DBAPIError
 
 from flowserver import __version__
 from flowserver.api.bounded_server import raise_file_limit
@@ -28,6 +29,7 @@ from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.access_keys import Admission, read_admission
 from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)
 
@@ -97,11 +99,18 @@ def _prepare(database: Database, migrate: bool | None, say: Callable[[str], None
 def _link_for_first_key(
     database: Database, limits: Limits, admission: Admission, settings: Settings
 ) -> NewSignInLink | None:
-    """A link that makes the first key; None if there is one, or nothing that shows the link: logs must not hold it."""
+    """A link that makes the first key; None if there is one, or nothing that shows the link: logs must not hold it.
+
+    None, too, if the database takes no changes now, as with a full disk: the server starts all the same.
+    """
     is_shown = settings.console and settings.log_format != "json" and sys.stderr.isatty()
     if admission is not Admission.OPEN or not is_shown:
         return None
-    return add_sign_in_link(database, limits, is_first=True)
+    try:
+        return add_sign_in_link(database, limits, is_first=True)
+    except DBAPIError as error:
+        log.warning("there is no sign-in link: the database refuses: %s", reason_of(error))
+        return None
 
 
 def _collect_garbage_seldom() -> None:

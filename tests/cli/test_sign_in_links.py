@@ -95,6 +95,20 @@ def test_without_a_terminal_no_link_is_shown(sqlite_url):
         assert "sign-in" not in server.log
 
 
+def test_a_server_starts_without_a_link_if_its_database_takes_no_changes(sqlite_url):
+    file = sqlite_url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON sign_in_links BEGIN SELECT raise(ABORT, 'the disk is full'); END"
+        )
+        connection.commit()
+    with serving(sqlite_url) as terminal:
+        terminal.read_until("Access")
+        terminal.press(CTRL_C)
+        assert terminal.read_to_the_end() == 0
+        assert "there is no sign-in link: the database refuses: the disk is full" in terminal.text
+
+
 def test_a_restored_backup_has_no_links(run, sqlite_url, tmp_path):
     """A link that was used after the backup would work again."""
     link = run("keys", "create", "--sign-in-link", "--database-url", sqlite_url).stdout.strip()

@@ -6,6 +6,7 @@ from flowserver.base.errors import InvalidArgument
 from flowserver.invokers.calls import Endpoint, Failed, Replied
 from flowserver.invokers.endpoint_rules import check_url
 from flowserver.invokers.forbidden_addresses import ORDINARY, AddressRules, Guard
+from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.network_lists import NetworkListInvalid, read_network_list
 from flowserver.invokers.outgoing import Outgoing
@@ -184,6 +185,20 @@ async def test_without_private_functions_no_spelling_reaches_this_machine(limits
     assert (result.error, sent.error) == ("FC.InvalidArgument", "FC.InvalidArgument")
     assert result.cause in {f"shop/charge was not called: {why}." for why in (NOT_PRIVATE, "its URL is not valid")}
     assert result.cause.endswith("valid.") or sent.cause.endswith(f"was not called: {NOT_PRIVATE}.")
+    assert server.connections == 0
+
+
+async def test_hooks_reach_no_refused_address(limits, server, caplog):
+    """The name is allowed when the hook is registered; the address is checked when it is called."""
+    url = f"http://rebinding.example:{server.port}/hook"
+    invoker = HttpInvoker(limits, FixedResolver(["127.0.0.1"]), outgoing=Outgoing(AddressRules(private=False)))
+    hooks, endpoint = Hooks(invoker), Endpoint(url, {}, 5, initialize_url=url, pre_stop_url=url)
+    failure = await hooks.initialize(endpoint, "r")
+    await hooks.pre_stop(endpoint, "r")
+    await invoker.close()
+    assert failure is not None
+    assert failure.cause.endswith(f"was not called: {NOT_PRIVATE}.")
+    assert NOT_PRIVATE in caplog.text
     assert server.connections == 0
 
 
