@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "prove": Entry("flowserver.cli.prove:prove", "Find what can go wrong in flows, without a server."),
     "test": Entry("flowserver.cli.flow_tests:test", "Run flow tests, in virtual time and without a server."),
     "test record": Entry("flowserver.cli.remote.recording:record_test", "Print a flow test that repeats an execution."),
+    "sim": Entry("flowserver.cli.simulations:sim", "Run flows many times with faults, without a server."),
     "schema": Entry("flowserver.cli.schema:schema", "Print the JSON Schema of flows, or of flow tests, for editors."),
     "lsp": Entry("flowserver.cli.lsp:lsp", "Serve an editor: findings, completion, navigation."),
     "serve": Entry("flowserver.cli.serve:serve", "Run the server until Ctrl-C or SIGTERM."),

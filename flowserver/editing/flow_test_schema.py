@@ -3,7 +3,9 @@
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.editing.schema_parts import DRAFT, described, object_schema, one_of, ref
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.fields import FILE, HOLDS, LISTS_OF_STEPS, OBJECTS, PROPERTIES_MAX, TABLES, TIMES_MAX
+from flowserver.flowtests.property_names import OF_EVERY_FLOW
 from flowserver.flowtests.real_calls import CALLEE_PATTERN
 
 
@@ -14,6 +16,9 @@ def flow_test_schema(limits: Limits) -> JsonObject:
     held |= {name: {"type": "string"} for name in LISTS_OF_STEPS}
     text: JsonObject = {"type": "string"}
     undoing: JsonObject = {"minProperties": 1, "maxProperties": PROPERTIES_MAX}
+    held["faults"] = {"enum": [*map(str, FaultKind)]}
+    held["ignore"] = {"enum": [*OF_EVERY_FLOW]}
+    held["collections"] = {"type": "integer", "minimum": 0, "maximum": limits.foreach_items_max}
     held["compensated"] = {"type": "object", **undoing, "additionalProperties": one_of([text, ref("undo")])}
     held["always"] = one_of([text, ref("claim")])
     held["calls"] = {"type": "object", "additionalProperties": ref("expectedCalls")}

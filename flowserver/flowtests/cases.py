@@ -9,12 +9,16 @@ from typing import Final
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.properties import Property
 from flowserver.flowtests.real_calls import Callee
+from flowserver.flowtests.simulation_settings import SimulationSettings
 from flowserver.language.graph import Flow, Span
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
 from flowserver.machine.messages import Result
 
 STARTED_MS: Final = 1_767_225_600_000
 """When a case begins unless it says otherwise: 2026-01-01T00:00:00Z."""
+
+EXECUTION_NAME: Final = "test"
+"""The name of an execution unless a case says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,11 @@ class Mock:
     """What the calls really reach instead."""
     after_ms: int = 0
     """How long a real call takes in virtual time."""
+
+    @property
+    def answers_any_number(self) -> bool:
+        """Whether its only reply is for all calls."""
+        return len(self.replies) == 1 and self.replies[0].times is None
 
 
 Table = Mapping[str, Mock]
@@ -163,6 +172,7 @@ class TestFile:
     input: JsonObject | None = None
     """Of cases without one; None if the file has none."""
     started_ms: int = STARTED_MS
+    simulation: SimulationSettings | None = None
 
     @property
     def inputs(self) -> tuple[JsonObject, ...]:

@@ -18,8 +18,14 @@ OPERATORS: Final = "(<=|>=|<|>|=)?"
 """What a bound of a duration begins with."""
 
 
-def _kind(title: str, *fields: Field, at_most_one: tuple[tuple[str, str], ...] = ()) -> ObjectKind:
-    return ObjectKind(title, MappingProxyType({field.name: field for field in fields}), at_most_one=at_most_one)
+def _kind(
+    title: str,
+    *fields: Field,
+    at_least_one: tuple[str, ...] = (),
+    at_most_one: tuple[tuple[str, str], ...] = (),
+) -> ObjectKind:
+    by_name = MappingProxyType({field.name: field for field in fields})
+    return ObjectKind(title, by_name, at_least_one=at_least_one, at_most_one=at_most_one)
 
 
 _MOCKS: Final = (
@@ -52,7 +58,9 @@ FILE: Final = _kind(
     Field("input", (Shape.MAP,), "Input of tests without one.", default="an empty object"),
     _STARTED_AT,
     *_MOCKS,
-    Field("tests", (Shape.LIST,), "The tests.", required=True, bounds=Bounds(1, "flow_tests_max")),
+    Field("tests", (Shape.LIST,), "The tests.", bounds=Bounds(1, "flow_tests_max")),
+    Field("sim", (Shape.MAP,), "How `flowserver sim` simulates the flow."),
+    at_least_one=("tests", "sim"),
 )
 
 TEST: Final = _kind(
@@ -161,6 +169,29 @@ CLAIM: Final = _kind(
     Field("if", (Shape.TEXT,), "Of which runs.", default="of all runs"),
 )
 
+SEED_MAX: Final = 2**53 - 1
+SIMULATION: Final = _kind(
+    "a simulation",
+    Field(
+        "runs",
+        (Shape.WHOLE,),
+        "How many runs are made.",
+        default="until further ones show nothing new, at most 1000",
+        bounds=Bounds(1, "simulation_runs_max"),
+    ),
+    Field("seed", (Shape.WHOLE,), "What the runs are drawn from.", default="1", bounds=Bounds(0, SEED_MAX)),
+    Field("faults", (Shape.LIST,), "The faults that can happen.", default="all", bounds=NOT_EMPTY),
+    Field(
+        "collections",
+        (Shape.LIST,),
+        "Sizes of lists in made-up data.",
+        default="2, and what the faults say",
+        bounds=NOT_EMPTY,
+    ),
+    Field("ignore", (Shape.LIST,), "Properties of every flow that are not checked."),
+    *_PROPERTIES,
+)
+
 EXPECT: Final = _kind(
     "an expectation",
     Field(
@@ -208,11 +239,12 @@ OBJECTS: Final = MappingProxyType(
         "calls": CALLS,
         "undo": UNDO,
         "claim": CLAIM,
+        "simulation": SIMULATION,
     }
 )
 """The kinds by the names that programs use."""
 
-HOLDS: Final = MappingProxyType({"tests": "test", "expect": "expectation"})
+HOLDS: Final = MappingProxyType({"tests": "test", "expect": "expectation", "sim": "simulation"})
 """What kind of object an attribute holds, or each entry of its list."""
 
 TABLES: Final = MappingProxyType(
@@ -237,5 +269,5 @@ def real_kind(table: str, name: str) -> ObjectKind:
     return REAL if runs else REAL_CALL
 
 
-KINDS: Final = (FILE, TEST, REPLY, REAL, REAL_CALL, REPORT, EXPECT, CALLS, UNDO, CLAIM)
+KINDS: Final = (FILE, TEST, REPLY, REAL, REAL_CALL, REPORT, EXPECT, CALLS, UNDO, CLAIM, SIMULATION)
 """Every kind, in the order of the reference page."""

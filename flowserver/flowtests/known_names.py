@@ -66,6 +66,8 @@ class KnownNames:
     def check(self) -> None:
         """Report what is not known."""
         self._check_mocks(self._file.mocks)
+        if self._file.simulation is not None:
+            self._check_properties(self._file.simulation.properties)
         for case in self._file.cases:
             self._check_mocks(case.mocks)
             self._check_list(case.expect.path, self._own_paths)

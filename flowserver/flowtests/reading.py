@@ -9,12 +9,13 @@ from typing import Protocol
 from flowserver.base.clock import parse_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
-from flowserver.flowtests.cases import STARTED_MS, Case, Expectation, Source, TestFile
+from flowserver.flowtests.cases import EXECUTION_NAME, STARTED_MS, Case, Expectation, Source, TestFile
 from flowserver.flowtests.expectation_reading import read_expectation
 from flowserver.flowtests.fields import FILE, TEST
 from flowserver.flowtests.known_names import KnownNames
 from flowserver.flowtests.mock_reading import MockReader
 from flowserver.flowtests.real_calls import Callee, NotAvailable
+from flowserver.flowtests.simulation_reading import read_simulation
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected, Report, shown
@@ -76,6 +77,8 @@ class _Reader:
         limits = replace(self._limits, definition_bytes_max=limit, definition_characters_max=4 * limit)
         root = read_source(self._text, limits, self._report, self._work, frozenset())
         attributes = self._reader.read(root, FILE)
+        if attributes is not None and not {"tests", "sim"} & attributes.written:
+            self._report.error("missing-attribute", attributes.head, "a flow test file needs `tests` or `sim`")
         source = None if attributes is None else self._source(attributes, "flow", self._referents.of_flow)
         if attributes is None or source is None:
             return None
@@ -100,7 +103,9 @@ class _Reader:
             if case is not None:
                 cases.append(case)
         flow_name = name or source.file.stem
-        file = TestFile(self._file, self._text, source, flow_name, shared, tuple(cases), given, started_ms)
+        sim = attributes.get("sim", MapNode)
+        simulation = None if sim is None else read_simulation(self._reader, sim)
+        file = TestFile(self._file, self._text, source, flow_name, shared, tuple(cases), given, started_ms, simulation)
         KnownNames(file, self._report, self._work).check()
         return file
 
@@ -126,7 +131,7 @@ class _Reader:
             span=node.span,
             input=(given or {}) if input_given is None else input_given,
             started_ms=started_ms if instant is None else instant,
-            execution_name=execution_name or "test",
+            execution_name=execution_name or EXECUTION_NAME,
             mocks=own,
             expect=expect,
         )

@@ -45,6 +45,11 @@ def tasks_of(flow: Flow) -> Iterator[TaskStep]:
                 yield step
 
 
+def step_at(flow: Flow, path: str) -> Step | None:
+    """The step of a path, with the numbers of iterations; None if the flow has none there."""
+    return next((step for each, step in walk(flow) if matches_path(path, each, is_exact=True)), None)
+
+
 def general(path: str) -> str:
     """The path without numbers, as two paths of one step have it in common."""
     return _NUMBER.sub("[]", path)

@@ -34,8 +34,10 @@ from flowserver.engine.functions.function_metrics import FunctionMetrics
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
+from flowserver.flowtests.fault_names import FAULTS
 from flowserver.flowtests.fields import KINDS as FLOW_TEST_KINDS
 from flowserver.flowtests.properties import FACTS
+from flowserver.flowtests.property_names import OF_EVERY_FLOW
 from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoint_rules import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
@@ -318,6 +320,17 @@ def facts() -> str:
     return table(("member", "value"), ((f"`{name}`", meaning) for name, meaning in FACTS.items()))
 
 
+def faults() -> str:
+    """What a simulation can do to a run."""
+    return table(("fault", "what happens"), ((f"`{kind}`", meaning) for kind, meaning in FAULTS.items()))
+
+
+def properties() -> str:
+    """What a simulation checks of every flow."""
+    rows = ((f"`{name}`", meaning, str(severity)) for name, (severity, meaning) in OF_EVERY_FLOW.items())
+    return table(("property", "a run keeps it if", "broken"), rows)
+
+
 def result_fields() -> str:
     """The results of the client, and the fields and properties of each but `document`."""
     named = {**vars(results), **vars(server_results)}.values()
@@ -428,5 +441,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     },
     **{f"attributes of {kind.title}": partial(attributes, kind) for kind in FLOW_TEST_KINDS},
     "facts of a run": facts,
+    "faults": faults,
+    "properties of every flow": properties,
 }
 """Each generated part by the name that its marker gives."""

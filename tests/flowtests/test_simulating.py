@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flowserver.flowtests.simulating import Settings, simulate
+from flowserver.flowtests.simulating import SimulationSettings, simulate
 from flowserver.language.diagnostics import Severity
 from tests.analysis.test_correct_flows import FLOWS
 
@@ -39,7 +39,7 @@ def test_bugs_that_show_at_run_time_are_found(bug: str) -> None:
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_nothing_false_is_found(name: str) -> None:
-    failures = simulate(FLOWS[name], settings=Settings(runs=100)).failures
+    failures = simulate(FLOWS[name], settings=SimulationSettings(runs=100)).failures
     assert [each.message for each in failures if each.severity is Severity.ERROR] == []
     assert (failures != ()) == (name in FAILING)
 
@@ -64,7 +64,7 @@ steps:
 
 def test_equal_seeds_make_equal_runs() -> None:
     text = FLOWS["examples/saga/flow.yaml"]
-    one, same, other = (simulate(text, settings=Settings(runs=60, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (simulate(text, settings=SimulationSettings(runs=60, seed=seed)) for seed in (1, 1, 2))
     assert (one.statuses, one.faults) == (same.statuses, same.faults)
     assert one.faults != other.faults
 

@@ -46,3 +46,9 @@ class FlowTestLimits:
         reason="requests to run tests that wait on one node: it runs one after the other, each in a few seconds",
         error="429 ResourceThrottled",
     )
+    simulation_runs_max: int = limit(
+        1_000_000,
+        unit="runs",
+        reason="runs of one simulation: some minutes for a small flow",
+        error="a mistake in the file, or of the option",
+    )

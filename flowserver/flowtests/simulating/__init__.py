@@ -4,6 +4,7 @@
 `Simulation`; its `failures` are the properties that runs broke, each with the shortest such run.
 """
 
-from flowserver.flowtests.simulating.simulation import Failure, Settings, Simulation, simulate, simulate_file
+from flowserver.flowtests.simulating.simulation import Failure, Simulation, simulate, simulate_file
+from flowserver.flowtests.simulation_settings import SimulationSettings
 
-__all__ = ["Failure", "Settings", "Simulation", "simulate", "simulate_file"]
+__all__ = ["Failure", "Simulation", "SimulationSettings", "simulate", "simulate_file"]

@@ -12,37 +12,18 @@ from typing import Final
 from flowserver.analysis.compensation import ends_use, undoes_by_name
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.properties import Broken, Property
+from flowserver.flowtests.property_names import (
+    ENDS,
+    OWN_MISTAKE,
+    UNDONE,
+    UNDONE_WITHOUT_NEED,
+)
 from flowserver.flowtests.records import Record
-from flowserver.flowtests.step_paths import general, walk
+from flowserver.flowtests.step_paths import step_at, walk
 from flowserver.language.arrows import Way, arrows_from
-from flowserver.language.diagnostics import Severity
 from flowserver.language.graph import FailStep, Flow, Span, Step, TaskStep
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.state import Status
-
-ENDS: Final = "ends"
-OWN_MISTAKE: Final = "own-mistake"
-UNDONE: Final = "undone"
-UNDONE_WITHOUT_NEED: Final = "undone-without-need"
-SUCCEEDS: Final = "succeeds"
-
-DEFAULT_PROPERTIES: Final[dict[str, tuple[Severity, str]]] = {
-    ENDS: (Severity.ERROR, "Every run ends."),
-    OWN_MISTAKE: (
-        Severity.ERROR,
-        "No run fails with `FnF.RuntimeError` because the definition reads data that is not there.",
-    ),
-    UNDONE: (
-        Severity.WARNING,
-        "If a run fails after the success of `BookHotel`, a step such as `CancelHotel` runs.",
-    ),
-    UNDONE_WITHOUT_NEED: (
-        Severity.WARNING,
-        "A step whose name says that it undoes work, and to which a `catch` leads, does not run if nothing failed.",
-    ),
-    SUCCEEDS: (Severity.WARNING, "Of all runs at least one succeeds."),
-}
-"""What is checked without a test file, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +41,6 @@ class Ends:
         """How the run breaks it."""
         if record.endless is None:
             return None
-        if record.endless == "":
-            last = record.entered[-1] if record.entered else None
-            return Broken("the execution does not end", last)
         return Broken(f"the execution does not end: it enters step {record.endless} again and again", record.endless)
 
 
@@ -134,20 +112,9 @@ class UndoneOnlyIfNeeded:
         return Broken(f"step {self.undo} runs, although nothing failed", self.undo)
 
 
-def severity_of(name: str) -> Severity:
-    """The severity of a property: those of a test file are errors."""
-    return DEFAULT_PROPERTIES[name][0] if name in DEFAULT_PROPERTIES else Severity.ERROR
-
-
 def default_properties(flow: Flow) -> tuple[Property, ...]:
     """The properties that are checked of every flow."""
     return (Ends(), NoOwnMistake(), *_undoing(flow))
-
-
-def step_at(flow: Flow, path: str) -> Step | None:
-    """The step of a path, with or without numbers."""
-    wanted = general(path)
-    return next((step for each, step in walk(flow) if general(each) == wanted), None)
 
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")

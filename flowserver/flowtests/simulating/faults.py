@@ -1,4 +1,4 @@
-"""The table of faults: what a simulation can do to a call, a report or the node. docs/reference is made from it.
+"""Faults of calls and reports: which can meet a call, and what they make of its answer.
 
 A fault is addressed by step, entry and call, not by its place in a stream of random numbers. So a fault can be left out
 and the others still mean the same: that is what makes a failure short.
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from flowserver.base.durations import shown_duration
 from flowserver.flowtests.calls import SUBMITTED, Answer, Ordered
 from flowserver.flowtests.cases import Crash
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.language.graph import (
     ActionTarget,
     FlowTarget,
@@ -24,47 +25,8 @@ from flowserver.machine.messages import Failure
 from flowserver.machine.retry_and_catch import ALL_ERRORS, FAILED, INVALID_LOCAL, TASK_TIMEOUT, choose_retry
 from flowserver.machine.service_params import failure_of_action
 
-ERROR: Final = "error"
-UNEXPECTED: Final = "unexpected-error"
-SERVER_ERROR: Final = "5xx"
-THROTTLED: Final = "throttled"
-INVALID: Final = "invalid-result"
-TIMEOUT: Final = "timeout"
-SLOW: Final = "slow"
-LATE: Final = "late"
-FAILED_CALLBACK: Final = "failed-callback"
-MISSING_CALLBACK: Final = "missing-callback"
-EARLY_CALLBACK: Final = "early-callback"
-LATE_CALLBACK: Final = "late-callback"
-DUPLICATE_CALLBACK: Final = "duplicate-callback"
-CRASH: Final = "crash-at-commit"
-EMPTY_COLLECTION: Final = "empty-collection"
-LARGE_COLLECTION: Final = "large-collection"
-
-FAULTS: Final[dict[str, str]] = {
-    ERROR: "A call fails with an error that a `retry` or `catch` of its step names, once or each time.",
-    UNEXPECTED: "A function raises an error that the flow does not name: `UnexpectedError`. A sub-flow fails with "
-    "`FnF.Failed`.",
-    SERVER_ERROR: "A service fails: `FC.InternalServerError` or `FC.Unknown`, for an action `{service}.InternalError`, "
-    "for a queue or topic `MNS.BrokerUnavailable`.",
-    THROTTLED: "A function is busy: `FC.ResourceThrottled`, several times.",
-    INVALID: "A function returns something that is no JSON object: `FnF.InvalidLocal`.",
-    TIMEOUT: "No answer comes until the step's time-out. Steps without `timeoutSeconds` have none.",
-    SLOW: "The answer comes one millisecond before the step's time-out; after ten minutes if it has none.",
-    LATE: "The answer comes one millisecond after the step's time-out, when nothing waits for it.",
-    FAILED_CALLBACK: "A report says that the task failed, with an error that the step names, or with `Rejected`.",
-    MISSING_CALLBACK: "No report comes.",
-    EARLY_CALLBACK: "The report comes before the call has been answered.",
-    LATE_CALLBACK: "The report comes one millisecond after the step's time-out.",
-    DUPLICATE_CALLBACK: "The report comes twice.",
-    CRASH: "The node crashes: after the commit that orders a call, or before the commit of its result. What is not "
-    "committed is lost, and calls that were under way are made again with the same idempotency key.",
-    EMPTY_COLLECTION: "Lists in made-up data are empty, or have one element.",
-    LARGE_COLLECTION: "Lists in made-up data have more elements than a foreach runs at once.",
-}
-"""Every fault by its name, and what it does. Names are stable: test files have them."""
-
 UNEXPECTED_ERROR: Final = "UnexpectedError"
+FAULT_CAUSE: Final = "a fault of the simulation"
 REJECTED: Final = "Rejected"
 THROTTLED_ERROR: Final = "FC.ResourceThrottled"
 SLOW_MS: Final = 600_000
@@ -92,7 +54,7 @@ class Place(NamedTuple):
 class Fault:
     """One fault, which meets `times` calls of an entry, from that of `place` on; `detail` is an error or a moment."""
 
-    kind: str
+    kind: FaultKind
     place: Place
     detail: str = ""
     times: int = 1
@@ -103,7 +65,7 @@ class Fault:
         return place[:3] == mine[:3] and mine.call <= place.call < mine.call + self.times
 
 
-def faults_of(ordered: Ordered, place: Place, chosen: frozenset[str]) -> Iterator[Fault]:
+def faults_of(ordered: Ordered, place: Place, chosen: frozenset[FaultKind]) -> Iterator[Fault]:
     """The faults among those chosen that can meet a call; those of an error once, and as often as the step calls."""
     step, command = ordered.step, ordered.command
     for kind, detail in _kinds_of(ordered):
@@ -112,12 +74,14 @@ def faults_of(ordered: Ordered, place: Place, chosen: frozenset[str]) -> Iterato
         yield Fault(kind, place, detail)
         if kind in _REPEATING and 0 < _retries_of(step, detail or TASK_TIMEOUT) <= RETRIES_MAX:
             yield Fault(kind, place, detail, EACH_TIME)
-    if CRASH in chosen and command.attempt == 1:
-        yield Fault(CRASH, place, Crash.BEFORE)
-        yield Fault(CRASH, place, Crash.AFTER)
+    if FaultKind.CRASH in chosen and command.attempt == 1:
+        yield Fault(FaultKind.CRASH, place, Crash.BEFORE)
+        yield Fault(FaultKind.CRASH, place, Crash.AFTER)
 
 
-_REPEATING: Final = (ERROR, UNEXPECTED, SERVER_ERROR, THROTTLED, TIMEOUT, FAILED_CALLBACK)
+_ERRORS: Final = frozenset({FaultKind.ERROR, FaultKind.UNEXPECTED, FaultKind.SERVER_ERROR, FaultKind.THROTTLED})
+_REPEATING: Final = _ERRORS | {FaultKind.TIMEOUT, FaultKind.FAILED_CALLBACK}
+_REPLACING: Final = _ERRORS | {FaultKind.INVALID, FaultKind.TIMEOUT}
 
 
 def _retries_of(step: TaskStep, error: str) -> int:
@@ -125,35 +89,35 @@ def _retries_of(step: TaskStep, error: str) -> int:
     return 0 if number is None else step.retry[number].max_attempts
 
 
-def _kinds_of(ordered: Ordered) -> Iterator[tuple[str, str]]:
+def _kinds_of(ordered: Ordered) -> Iterator[tuple[FaultKind, str]]:
     step, command = ordered.step, ordered.command
     waits = command.pattern is Pattern.WAIT_FOR_CALLBACK
     has_result = not waits and (not command.asynchronous or command.token is not None)
     has_end = command.deadline_at is not None
     named = list(_named(step))
     if has_result:
-        yield from ((ERROR, name) for name in named)
+        yield from ((FaultKind.ERROR, name) for name in named)
     if isinstance(step.target, FunctionTarget):
         if has_result:
-            yield UNEXPECTED, UNEXPECTED_ERROR
-            yield INVALID, INVALID_LOCAL
-        yield THROTTLED, THROTTLED_ERROR
+            yield FaultKind.UNEXPECTED, UNEXPECTED_ERROR
+            yield FaultKind.INVALID, INVALID_LOCAL
+        yield FaultKind.THROTTLED, THROTTLED_ERROR
     if isinstance(step.target, FlowTarget) and has_result:
-        yield UNEXPECTED, FAILED
-    yield from ((SERVER_ERROR, name) for name in _server_errors(step))
+        yield FaultKind.UNEXPECTED, FAILED
+    yield from ((FaultKind.SERVER_ERROR, name) for name in _server_errors(step))
     if has_end:
-        yield TIMEOUT, ""
+        yield FaultKind.TIMEOUT, ""
     if has_result:
-        yield SLOW, ""
+        yield FaultKind.SLOW, ""
         if has_end:
-            yield LATE, ""
+            yield FaultKind.LATE, ""
     if waits:
-        yield from ((FAILED_CALLBACK, name) for name in named or [REJECTED])
-        yield MISSING_CALLBACK, ""
-        yield EARLY_CALLBACK, ""
-        yield DUPLICATE_CALLBACK, ""
+        yield from ((FaultKind.FAILED_CALLBACK, name) for name in named or [REJECTED])
+        yield FaultKind.MISSING_CALLBACK, ""
+        yield FaultKind.EARLY_CALLBACK, ""
+        yield FaultKind.DUPLICATE_CALLBACK, ""
         if has_end:
-            yield LATE_CALLBACK, ""
+            yield FaultKind.LATE_CALLBACK, ""
 
 
 def _named(step: TaskStep) -> Iterator[str]:
@@ -174,22 +138,24 @@ def _server_errors(step: TaskStep) -> tuple[str, ...]:
     return ()
 
 
+def is_error(fault: Fault) -> bool:
+    """Whether the events of a run show it: the attempt that it meets fails with its error."""
+    return fault.kind in _ERRORS or fault.kind in (FaultKind.INVALID, FaultKind.FAILED_CALLBACK)
+
+
 def replaces(fault: Fault) -> bool:
     """Whether the callee does not get to answer what it would."""
     return fault.kind in _REPLACING or fault.detail == Crash.BEFORE
 
 
-_REPLACING: Final = (ERROR, UNEXPECTED, SERVER_ERROR, THROTTLED, INVALID, TIMEOUT)
-
-
 def replacement(fault: Fault, ordered: Ordered) -> Answer:
     """The answer of a fault that replaces the callee's."""
     command = ordered.command
-    if fault.kind == CRASH:
+    if fault.kind == FaultKind.CRASH:
         return Answer(crash=Crash.BEFORE)
-    if fault.kind == TIMEOUT:
+    if fault.kind == FaultKind.TIMEOUT:
         return Answer(SUBMITTED if command.token is not None and command.pattern is Pattern.SYNC else None)
-    failure = Failure(fault.detail, "a fault of the simulation")
+    failure = Failure(fault.detail, FAULT_CAUSE)
     if isinstance(command.target, ActionTarget):
         failure = failure_of_action(failure, command.target.service)
     is_end = command.token is not None and command.pattern is Pattern.SYNC
@@ -201,19 +167,20 @@ def changed(fault: Fault, answer: Answer, ordered: Ordered) -> Answer:
     deadline_at = ordered.command.deadline_at
     left_ms = SLOW_MS if deadline_at is None else deadline_at - ordered.now_ms
     match fault.kind:
-        case "slow":
+        case FaultKind.SLOW:
             return _moved(answer, left_ms - (deadline_at is not None))
-        case "late" | "late-callback":
+        case FaultKind.LATE | FaultKind.LATE_CALLBACK:
             return _moved(answer, left_ms + 1)
-        case "failed-callback":
-            return replace(answer, report=Failure(fault.detail, "a fault of the simulation"))
-        case "missing-callback":
+        case FaultKind.FAILED_CALLBACK:
+            report = None if answer.report is None else Failure(fault.detail, FAULT_CAUSE)
+            return replace(answer, report=report)
+        case FaultKind.MISSING_CALLBACK:
             return replace(answer, report=None)
-        case "early-callback":
+        case FaultKind.EARLY_CALLBACK:
             return replace(answer, reply_after_ms=answer.report_after_ms + EARLY_MS)
-        case "duplicate-callback":
+        case FaultKind.DUPLICATE_CALLBACK:
             return replace(answer, again_after_ms=answer.report_after_ms + AGAIN_MS)
-    assert fault.kind == CRASH, fault.kind
+    assert fault.kind == FaultKind.CRASH, fault.kind
     return replace(answer, crash=Crash.AFTER)
 
 
@@ -228,22 +195,22 @@ def title_of(fault: Fault) -> str:
     """What it does, for the story of a run."""
     often = "" if fault.times == 1 else " each time" if fault.times >= EACH_TIME else f" {fault.times} times"
     match fault.kind:
-        case "timeout":
+        case FaultKind.TIMEOUT:
             return f"does not answer{often}"
-        case "slow":
+        case FaultKind.SLOW:
             return "answers just before its time is up"
-        case "late" | "late-callback":
+        case FaultKind.LATE | FaultKind.LATE_CALLBACK:
             return "is answered just after its time is up"
-        case "missing-callback":
+        case FaultKind.MISSING_CALLBACK:
             return "gets no report"
-        case "failed-callback":
+        case FaultKind.FAILED_CALLBACK:
             return f"is reported to have failed with {fault.detail}{often}"
-        case "early-callback":
+        case FaultKind.EARLY_CALLBACK:
             return f"gets its report {shown_duration(EARLY_MS)} before the call is answered"
-        case "duplicate-callback":
+        case FaultKind.DUPLICATE_CALLBACK:
             return "gets its report twice"
-        case "crash-at-commit" if fault.detail == Crash.BEFORE:
+        case FaultKind.CRASH if fault.detail == Crash.BEFORE:
             return "is ordered, and the node crashes before it makes the call"
-        case "crash-at-commit":
+        case FaultKind.CRASH:
             return "is called, and the node crashes before the result is committed"
     return f"fails with {fault.detail}{often}"

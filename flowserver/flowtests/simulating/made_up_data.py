@@ -13,7 +13,9 @@ from flowserver.flowtests.simulating.read_keys import ReadKeys
 from flowserver.flowtests.step_paths import walk
 from flowserver.language.graph import Flow, TaskStep
 
-LEVELS_MAX: Final = 7
+LEVELS_MAX: Final = 12
+VALUES_MAX: Final = 300
+"""Of one document; further lists in it are empty, and objects if there are twice as many."""
 PLAIN_SIZE: Final = 2
 """Elements of a list in plain data."""
 _OTHERS_SHARE: Final = 0.5
@@ -52,7 +54,8 @@ class MadeUpData:
 
     def input(self, choices: Choices) -> JsonObject:
         """An input with every key that the flow reads."""
-        return {key: self._value(key, choices, 1) for key in self._read.of_input}
+        document = _Document(self._kinds, choices)
+        return {key: document.value(key, 1) for key in self._read.of_input}
 
     def result(self, step: TaskStep, choices: Choices) -> JsonObject:
         """A result with every key that the flow reads of this step's results.
@@ -61,22 +64,34 @@ class MadeUpData:
         The results of an iteration are no larger than nested lists: all iterations together would pass any limit.
         """
         level = 2 if id(step) in self._repeated else 1
+        document = _Document(self._kinds, choices)
         found: JsonObject = {}
         for key, is_others in self._read.of_result(step).items():
             if not is_others or (choices.random is not None and choices.random.random() < _OTHERS_SHARE):
-                found[key] = self._value(key, choices, level)
+                found[key] = document.value(key, level)
         return found
 
-    def _value(self, name: str, choices: Choices, level: int) -> Json:
+
+class _Document:
+    """Makes one document of a bounded size."""
+
+    def __init__(self, kinds: KeyKinds, choices: Choices) -> None:
+        self._kinds = kinds
+        self._choices = choices
+        self._left = VALUES_MAX
+
+    def value(self, name: str, level: int) -> Json:
+        """The value of a key."""
+        self._left -= 1
         facts = self._kinds.of(name)
-        if level > LEVELS_MAX:
-            return None
         if facts.element is not None:
-            size = max(choices.size(level), facts.size_min)
-            return [self._value(facts.element, choices, level + 1) for _ in range(size)]
+            is_full = level > LEVELS_MAX or self._left < 0
+            size = 0 if is_full else max(self._choices.size(level), facts.size_min)
+            return [self.value(facts.element, level + 1) for _ in range(size)]
         if facts.members:
-            return {key: self._value(key, choices, level + 1) for key in facts.members}
-        return choices.one_of(_values(name, facts))
+            is_endless = level > LEVELS_MAX or self._left < -VALUES_MAX
+            return {} if is_endless else {key: self.value(key, level + 1) for key in facts.members}
+        return self._choices.one_of(_values(name, facts))
 
 
 def _values(name: str, facts: KeyFacts) -> tuple[Json, ...]:

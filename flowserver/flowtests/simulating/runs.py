@@ -7,22 +7,28 @@ from typing import Final
 
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.calls import Ordered
-from flowserver.flowtests.cases import Case, Expectation, Mocks, Reply, TestFile
+from flowserver.flowtests.cases import EXECUTION_NAME, Case, Expectation, Mocks, Reply, TestFile
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.running import Running, VirtualRun
-from flowserver.flowtests.simulating.faults import CRASH, Fault, Place, faults_of
+from flowserver.flowtests.simulating.faults import Fault, Place, faults_of
 from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE, Choices, MadeUpData
-from flowserver.flowtests.simulating.simulated_calls import MakeResult, SimulatedCalls, made_up
+from flowserver.flowtests.simulating.simulated_calls import MakeResult, SimulatedCalls, Watcher, made_up
 from flowserver.language.graph import Flow, Span
 from flowserver.machine.events import Event, EventType
 
 ENTRIES_MAX: Final = 1_000
 """After so many entries of one step a run counts as endless: answers are drawn anew each time, so a loop with
 an exit takes it much earlier."""
+FAULTS_MAX: Final = 12
+"""Faults that one run draws."""
 CRASHES_MAX: Final = 3
 """Crashes that one run draws: each of them makes all calls anew that are under way."""
+
+INPUT: Final = "input"
+"""The key of the input's data."""
 
 _NOWHERE: Final = Span(1, 1, 1, 2)
 _ANYTHING: Final = Expectation(_NOWHERE)
@@ -41,6 +47,8 @@ class Script:
     rate: float = 0.0
     draws: str = ""
     sizes: tuple[int, ...] = (PLAIN_SIZE,)
+    plain: frozenset[str] = frozenset()
+    """What of the data is plain all the same: the keys of `data_key`, and INPUT."""
     input: JsonObject | None = None
     """Instead of a made-up one."""
 
@@ -61,39 +69,43 @@ class SimulatedRun:
     case: Case
     record: Record
     calls: SimulatedCalls
-    stopped: Finding | None = None
-    """Why it has no end, if it is not a loop."""
+    cut_short: Finding | None = None
+    """Why it was not run to its end: it passed a limit of test runs. Nothing is known of its end."""
 
 
 class Simulator:
     """Makes runs of one file."""
 
-    def __init__(self, file: TestFile, rules: Rules, chosen: frozenset[str]) -> None:
+    def __init__(self, file: TestFile, rules: Rules, chosen: frozenset[FaultKind]) -> None:
         self._file = file
         self._rules = rules
         self._chosen = chosen
         self._data = {id(source.flow): MadeUpData(source.flow) for source in file.sources}
 
-    def run(self, script: Script) -> SimulatedRun:
+    def run(self, script: Script, watcher: Watcher | None = None) -> SimulatedRun:
         """Make a run; equal scripts make equal runs."""
-        case = Case("simulated", _NOWHERE, self._input(script), self._file.started_ms, "simulated", Mocks(), _ANYTHING)
-        calls = SimulatedCalls(self._file, case, _Drawn(script, self._chosen).draw, self._maker(script))
+        case = Case(
+            "simulated", _NOWHERE, self._input(script), self._file.started_ms, EXECUTION_NAME, Mocks(), _ANYTHING
+        )
+        calls = SimulatedCalls(self._file, case, _Drawn(script, self._chosen).draw, self._maker(script), watcher)
         rules = self._rules
-        virtual = VirtualRun(self._file, case, rules.limits, rules.missing_source, _LoopGuard().observe, None, calls)
+        virtual = VirtualRun(
+            self._file, case, rules.limits, rules.missing_source, _LoopGuard(watcher).observe, None, calls
+        )
         run = SimulatedRun(script, case, virtual.record, calls)
         try:
             virtual.run()
         except EndlessLoop as loop:
             run.record.endless = loop.path
         except CaseStopped as stopped:
-            run.record.endless, run.stopped = "", stopped.finding
+            run.cut_short = stopped.finding
         return run
 
     def _input(self, script: Script) -> JsonObject:
         if script.input is not None:
             return script.input
         examples = self._file.inputs
-        choices = _choices(script, "input")
+        choices = _choices(script, INPUT)
         if examples:
             return examples[0] if choices.random is None else choices.random.choice(examples)
         return self._data_of(self._file.source.flow).input(choices)
@@ -103,16 +115,22 @@ class Simulator:
 
     def _maker(self, script: Script) -> MakeResult:
         def make(ordered: Ordered, place: Place) -> Reply:
-            choices = _choices(script, f"{place.execution}/{place.path}/{place.entry}")
-            if script.data is None and place.entry > 1:
-                choices = Choices(Random(f"{place.path}/{place.entry}"))  # noqa: S311 - no secret
+            key = data_key(place)
+            choices = _choices(script, key)
+            if choices.random is None and place.entry > 1:
+                choices = Choices(Random(key))  # noqa: S311 - no secret
             return made_up(self._data_of(ordered.source.flow).result(ordered.step, choices))
 
         return make
 
 
+def data_key(place: Place) -> str:
+    """By which the made-up result of a call is chosen: calls that are repeated get the same."""
+    return f"{place.execution}/{place.path}/{place.entry}"
+
+
 def _choices(script: Script, what: str) -> Choices:
-    if script.data is None:
+    if script.data is None or what in script.plain:
         return Choices()
     return Choices(Random(f"{script.data}/{what}"), script.sizes)  # noqa: S311 - no secret
 
@@ -120,30 +138,35 @@ def _choices(script: Script, what: str) -> Choices:
 class _Drawn:
     """The faults of a run: those of its script, and those that it draws."""
 
-    def __init__(self, script: Script, chosen: frozenset[str]) -> None:
-        self._script = script
+    def __init__(self, script: Script, chosen: frozenset[FaultKind]) -> None:
+        self._given: dict[tuple[str, str, int], list[Fault]] = {}
+        for fault in script.faults:
+            self._given.setdefault(fault.place[:3], []).append(fault)
+        self._rate = script.rate
         self._chosen = chosen
         self._random = Random(script.draws) if script.rate else None  # noqa: S311 - no secret
         self._active: dict[tuple[str, str, int], Fault] = {}
-        self._crashes = 0
+        self._drawn = self._crashes = 0
 
     def draw(self, ordered: Ordered, place: Place) -> Fault | None:
         """The fault that meets a call."""
-        for fault in self._script.faults:
+        for fault in self._given.get(place[:3], ()):
             if fault.meets(place):
                 return fault
-        if self._random is None:
-            return None
+        return None if self._random is None else self._by_chance(self._random, ordered, place)
+
+    def _by_chance(self, random: Random, ordered: Ordered, place: Place) -> Fault | None:
         active = self._active.get(place[:3])
         if active is not None and active.meets(place):
             return active
-        if self._random.random() >= self._script.rate:
+        if self._drawn == FAULTS_MAX or random.random() >= self._rate:
             return None
         found = list(faults_of(ordered, place, self._chosen))
-        drawn = self._random.choice(found) if found else None
-        if drawn is None or (drawn.kind == CRASH and self._crashes == CRASHES_MAX):
+        drawn = random.choice(found) if found else None
+        if drawn is None or (drawn.kind == FaultKind.CRASH and self._crashes == CRASHES_MAX):
             return None
-        self._crashes += drawn.kind == CRASH
+        self._drawn += 1
+        self._crashes += drawn.kind == FaultKind.CRASH
         self._active[place[:3]] = drawn
         return drawn
 
@@ -151,11 +174,14 @@ class _Drawn:
 class _LoopGuard:
     """Ends a run that enters a step again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, watcher: Watcher | None) -> None:
         self._entered: Counter[tuple[str, str]] = Counter()
+        self._watcher = watcher
 
     def observe(self, running: Running, event: Event, path: str) -> None:
         """Take in the next event; raises EndlessLoop."""
+        if self._watcher is not None:
+            self._watcher.observe(running, event, path)
         if event.type is EventType.STEP_ENTERED:
             key = running.execution.execution_id, path
             self._entered[key] += 1

@@ -2,13 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
+from flowserver.base.json_values import Json, JsonObject
 from flowserver.flowtests.properties import Broken, Property
-from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
+from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE
+from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE
+from flowserver.flowtests.simulating.runs import INPUT, Script, SimulatedRun, Simulator, data_key
 
-EVENTS_MAX: Final = 200_000
-"""Events of all tries together: some seconds."""
+EVENTS_MAX: Final = 100_000
+"""Events of all tries together: a second or two."""
+PARTS_MAX: Final = 16
+"""A list is made smaller by a part of its elements, at least by one of so many."""
+PLAINER_MAX: Final = 20
+"""Calls whose results are made plain one by one."""
+_KEEPS_INPUT: Final = (ENDS, OWN_MISTAKE)
+"""Properties that an input without something could break for another reason."""
 
 
 def shortest(
@@ -30,16 +40,23 @@ class _Shrinking:
 
     def shortest(self) -> tuple[SimulatedRun, Broken]:
         """Try smaller scripts until none of them breaks the property."""
-        drawn = tuple(fault for _, fault in self._run.calls.faults)
-        script = self._run.script
-        self._try(replace(script, faults=tuple(dict.fromkeys(drawn)), rate=0.0, draws=""))
+        drawn = tuple(dict.fromkeys(self._run.calls.faults))
+        self._try(replace(self._run.script, faults=drawn, rate=0.0, draws=""))
         while any(self._try(each) for each in self._smaller(self._run.script)):
             pass
         return self._run, self._broken
 
     def _smaller(self, script: Script) -> Iterator[Script]:
         if script.data is not None:
-            yield replace(script, data=None)
+            yield replace(script, data=None, plain=frozenset())
+        yield from self._with_fewer_faults(script)
+        if script.data is not None:
+            yield from self._with_plainer_data(script)
+        if self._property.name not in _KEEPS_INPUT:
+            for smaller in _smaller_documents(self._run.case.input):
+                yield replace(script, input=smaller)
+
+    def _with_fewer_faults(self, script: Script) -> Iterator[Script]:
         faults = script.faults
         size = len(faults)
         while size:
@@ -48,8 +65,15 @@ class _Shrinking:
             size //= 2
         for position, fault in enumerate(faults):
             if fault.times > 1:
-                once = (*faults[:position], replace(fault, times=1), *faults[position + 1 :])
-                yield replace(script, faults=once)
+                once = replace(fault, times=1)
+                yield replace(script, faults=(*faults[:position], once, *faults[position + 1 :]))
+
+    def _with_plainer_data(self, script: Script) -> Iterator[Script]:
+        keys = dict.fromkeys([INPUT, *(data_key(place) for _, place, _ in self._run.calls.answers)])
+        if script.sizes != (PLAIN_SIZE,):
+            yield replace(script, sizes=(PLAIN_SIZE,))
+        for key in islice((key for key in keys if key not in script.plain), PLAINER_MAX):
+            yield replace(script, plain=script.plain | {key})
 
     def _try(self, script: Script) -> bool:
         """Make the run of a script, and keep it if it breaks the property in the same way."""
@@ -57,8 +81,26 @@ class _Shrinking:
             return False
         run = self._simulator.run(script)
         self._events_left -= run.record.events
-        broken = self._property.broken_by(run.record)
+        broken = None if run.cut_short else self._property.broken_by(run.record)
         if broken is None or broken.path != self._broken.path:
             return False
         self._run, self._broken = run, broken
         return True
+
+
+def _smaller_documents(document: JsonObject) -> Iterator[JsonObject]:
+    """The document without one of its members, or with a smaller one."""
+    for key, value in document.items():
+        yield {name: each for name, each in document.items() if name != key}
+        for smaller in _smaller_values(value):
+            yield {**document, key: smaller}
+
+
+def _smaller_values(value: Json) -> Iterator[Json]:
+    if isinstance(value, dict):
+        yield from _smaller_documents(value)
+    elif isinstance(value, list) and value:
+        size = len(value)
+        while size > len(value) // PARTS_MAX:
+            yield from (value[:begin] + value[begin + size :] for begin in range(0, len(value), size))
+            size //= 2

@@ -1,15 +1,18 @@
 """The calls of a simulated run: the replies of the test file's mocks, or made-up ones, and faults among them."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from flowserver.base.json_values import dump_json
 from flowserver.flowtests.budget import Budget
 from flowserver.flowtests.calls import Answer, MockedCalls, Ordered
 from flowserver.flowtests.cases import Case, Mock, Reply, TestFile
 from flowserver.flowtests.mocks import CaseMocks, Supply
+from flowserver.flowtests.running import Running
 from flowserver.flowtests.simulating.faults import Fault, Place, changed, replacement, replaces
 from flowserver.language.graph import ActionTarget, FlowTarget, Pattern, QueueTarget, Span, Target, TopicTarget
 from flowserver.language.resources import START_EXECUTION
+from flowserver.machine.events import Event
 from flowserver.machine.messages import Success
 
 Draw = Callable[[Ordered, Place], Fault | None]
@@ -17,6 +20,17 @@ Draw = Callable[[Ordered, Place], Fault | None]
 
 MakeResult = Callable[[Ordered, Place], Reply]
 """The reply to a call that no mock answers."""
+
+
+class Watcher(Protocol):
+    """Sees what happens in a run."""
+
+    def observe(self, running: Running, event: Event, path: str) -> None:
+        """The next event of an execution of the run."""
+
+    def met(self, now_ms: int, fault: Fault) -> None:
+        """A fault meets a call, after the events of the turn that has ordered it."""
+
 
 _NOWHERE = Span(1, 1, 1, 2)
 
@@ -57,29 +71,35 @@ class _Mocks(CaseMocks):
         """To the call that is being answered."""
 
     def for_call(self, target: Target, flow_name: str | None, path: str, name: str) -> Supply | None:
-        return super().for_call(target, flow_name, path, name) or _MadeUp(self.reply)
+        return _mocked(super().for_call(target, flow_name, path, name)) or _MadeUp(self.reply)
 
     def for_callback(self, path: str, name: str) -> Supply | None:
-        return super().for_callback(path, name) or _MadeUp(self.report)
+        return _mocked(super().for_callback(path, name)) or _MadeUp(self.report)
 
     def _supply(self, mock: Mock, is_own: bool) -> Supply:
         return self._supplies.setdefault(id(mock), _Cycle(mock, is_own=is_own))
 
 
+def _mocked(found: Supply | None) -> Supply | None:
+    """A mock, unless it makes real calls: simulations make none."""
+    return None if found is None or found.mock.callee is not None else found
+
+
 class SimulatedCalls(MockedCalls):
     """Answers the calls of one run; notes the faults that met them."""
 
-    def __init__(self, file: TestFile, case: Case, draw: Draw, make: MakeResult) -> None:
+    def __init__(self, file: TestFile, case: Case, draw: Draw, make: MakeResult, watcher: Watcher | None) -> None:
         self._mocks = _Mocks(file, case)
         super().__init__(file, case, Budget(), self._mocks)
         self._draw = draw
         self._make = make
+        self._watcher = watcher
         self._entries: dict[tuple[str, str], dict[str, int]] = {}
         """By execution and path the calls of each entry, by idempotency key."""
         self._own = ""
-        self.faults: list[tuple[int, Fault]] = []
-        """With the instants of the calls that they met."""
-        self.places: list[tuple[Ordered, Place]] = []
+        self.faults: list[Fault] = []
+        """Those that met calls; a fault that met several is there as often."""
+        self.answers: list[tuple[Ordered, Place, Answer]] = []
         """Of all calls."""
         self.untold: set[str] = set()
         """The paths of steps that wait for a report, and put their token into nothing that they send."""
@@ -87,12 +107,18 @@ class SimulatedCalls(MockedCalls):
     def answer(self, ordered: Ordered) -> Answer:
         """The answer, with the fault that meets the call."""
         place = self._place(ordered)
-        self.places.append((ordered, place))
         fault = self._draw(ordered, place)
         if fault is not None:
-            self.faults.append((ordered.now_ms, fault))
-            if replaces(fault):
-                return replacement(fault, ordered)
+            self.faults.append(fault)
+            if self._watcher is not None:
+                self._watcher.met(ordered.now_ms, fault)
+        answer = self._answer(ordered, place, fault)
+        self.answers.append((ordered, place, answer))
+        return answer
+
+    def _answer(self, ordered: Ordered, place: Place, fault: Fault | None) -> Answer:
+        if fault is not None and replaces(fault):
+            return replacement(fault, ordered)
         self._make_up(ordered, place)
         answer = super().answer(ordered)
         return answer if fault is None else changed(fault, answer, ordered)

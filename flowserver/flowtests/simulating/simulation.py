@@ -1,47 +1,56 @@
 """Thousands of runs of one flow with faults, and what they break: the entry of the package.
 
 Theory of operation. A run is decided by its script alone (`runs.Script`), and the script by the seed and the number of
-the run. Run 0 has no faults and plain data. The calls that it makes, each with each fault that can meet it, are the
-odd runs: single faults find most mistakes, and have short stories. All others draw faults and data by chance. A run
+the run. Run 0 has no faults and plain data. The calls that it makes, each with each fault that can meet it, are two of
+three runs: single faults find most mistakes, and have short stories. All others draw faults and data by chance. A run
 that breaks a property is made shorter (`shrinking`): with fewer faults, plainer data, a smaller input.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Final
 
+from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Mocks, Source, TestFile
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.properties import Broken, Property
-from flowserver.flowtests.simulating.default_properties import SUCCEEDS, default_properties, severity_of
-from flowserver.flowtests.simulating.faults import EMPTY_COLLECTION, FAULTS, LARGE_COLLECTION, Fault, faults_of
+from flowserver.flowtests.property_names import SUCCEEDS, severity_of
+from flowserver.flowtests.simulating.default_properties import default_properties
+from flowserver.flowtests.simulating.faults import Fault, faults_of
 from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.shrinking import shortest
+from flowserver.flowtests.simulating.story import StoryLine, story_of
+from flowserver.flowtests.simulation_settings import SimulationSettings
+from flowserver.flowtests.step_paths import general
 from flowserver.language.diagnostics import Severity
+from flowserver.language.graph import Span
 from flowserver.language.parser import parse
 from flowserver.machine.state import Status
 
-RUNS: Final = 200
-SEED: Final = 1
+RUNS_MIN: Final = 100
+RUNS_MAX: Final = 1_000
+QUIET_RUNS: Final = 50
+"""If the number of runs is not given, a simulation ends when each single fault has had a run, and so many drawn runs
+were like earlier ones; not before RUNS_MIN runs, and at the latest after RUNS_MAX or EVENTS_MAX.
+"""
+EVENTS_MAX: Final = 100_000
+"""Events of all runs, if their number is not given: about two seconds."""
 BROKEN_RUNS_MAX: Final = 20
-"""A simulation ends early after so many runs that break properties."""
+"""A simulation ends early after so many runs that break a property."""
 ENDLESS_RUNS_MAX: Final = 3
 """A simulation ends early after so many runs without an end: each takes as long as many others."""
 RATES: Final = (0.0, 0.1, 0.3, 0.6)
 """Chances of a fault for each call; a run has one of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a flow is simulated."""
-
-    runs: int = RUNS
-    seed: int = SEED
-    faults: frozenset[str] = frozenset(FAULTS)
+DRAWN_EVERY: Final = 3
+"""One of so many runs is drawn as long as there are single faults that no run has had."""
+LARGE_EVERY: Final = 50
+"""One of so many runs has large lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,13 @@ class Failure:
     message: str
     path: str | None
     """The step that it is about."""
+    span: Span | None
+    """The property's place in the test file; None if it is one of every flow."""
+    expected: JsonObject
+    """What a test expects that has the property."""
     run: SimulatedRun
+    story: tuple[StoryLine, ...]
+    """What happens in it."""
     first: int
     count: int
     """How many runs break it."""
@@ -64,12 +79,17 @@ class Simulation:
     """The result."""
 
     file: TestFile
+    seed: int
     runs: int
     failures: tuple[Failure, ...]
     statuses: Counter[str]
     """How many runs ended in each status."""
     faults: Counter[str]
     """How many faults of each kind met a call."""
+    cut_short: int
+    """How many runs passed a limit of test runs, so that nothing is known of their ends."""
+    story: tuple[StoryLine, ...] = ()
+    """What happens in a run that is repeated."""
 
     @property
     def errors(self) -> tuple[Failure, ...]:
@@ -81,7 +101,7 @@ def simulate(
     text: str,
     *,
     limits: Limits | None = None,
-    settings: Settings | None = None,
+    settings: SimulationSettings | None = None,
     name: str = "flow.yaml",
 ) -> Simulation:
     """Simulate a definition that has no test file: `simulate(text).failures` is what is wrong with it.
@@ -91,14 +111,25 @@ def simulate(
     """
     limits = limits or Limits()
     source = Source(Path(name), text, parse(text, limits, allow_ref_tags=True).flow)
-    file = TestFile(Path(name), text, source, source.file.stem, Mocks(), ())
-    return simulate_file(file, Rules(limits), settings)
+    return simulate_file(file_of(source), Rules(limits), settings)
 
 
-def simulate_file(file: TestFile, rules: Rules, settings: Settings | None = None) -> Simulation:
-    """Simulate the flow of a test file, with the mocks and inputs of the file. The result is the same each time."""
-    settings = settings or Settings()
-    return _Simulation(file, rules, settings).run()
+def file_of(source: Source) -> TestFile:
+    """A test file without anything, for a definition alone."""
+    return TestFile(source.file, source.text, source, source.file.stem, Mocks(), ())
+
+
+def simulate_file(file: TestFile, rules: Rules, settings: SimulationSettings | None = None) -> Simulation:
+    """Simulate the flow of a test file, with its mocks, inputs and settings; `settings` are instead of those.
+
+    The result is the same each time.
+    """
+    return _Simulation(file, rules, settings or file.simulation or SimulationSettings()).run()
+
+
+def repeat_run(file: TestFile, rules: Rules, settings: SimulationSettings, number: int) -> Simulation:
+    """Make one run of a simulation again, and no others. Its failures are not made shorter."""
+    return _Simulation(file, rules, settings).run_one(number)
 
 
 @dataclass
@@ -112,89 +143,139 @@ class _Found:
     count: int = 1
 
 
-@dataclass
 class _Simulation:
     """A simulation that runs."""
 
-    file: TestFile
-    rules: Rules
-    settings: Settings
-    found: dict[tuple[str, str | None], _Found] = field(default_factory=dict)
-    statuses: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self.simulator = Simulator(self.file, self.rules, self.settings.faults)
-        self.properties = default_properties(self.file.source.flow)
-        self.done = 0
-        self.broken_runs = self.endless_runs = 0
+    def __init__(self, file: TestFile, rules: Rules, settings: SimulationSettings) -> None:
+        self._file = file
+        self._settings = settings
+        self._large = rules.limits.foreach_concurrency_max + 1
+        self._simulator = Simulator(file, rules, settings.faults)
+        self._properties = [
+            *(each for each in default_properties(file.source.flow) if each.name not in settings.ignored),
+            *settings.properties,
+        ]
+        self._found: dict[tuple[int, str | None], _Found] = {}
+        self._statuses: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._events = self._cut_short = 0
+        self._seen: set[Hashable] = set()
+        self._has_all_singles = False
 
     def run(self) -> Simulation:
         """Make all runs."""
         for number, script in enumerate(self._scripts()):
-            run = self.simulator.run(script)
-            self._note(number, run)
-            if self.broken_runs >= BROKEN_RUNS_MAX or self.endless_runs >= ENDLESS_RUNS_MAX:
+            self._note(number, self._simulator.run(script))
+            if self._is_over(number + 1):
                 break
-        failures = tuple(map(self._failure, self.found.values()))
-        return Simulation(self.file, self.done, (*failures, *self._of_all()), self.statuses, self.faults)
+        return self._result((*map(self._shortest, self._found.values()), *self._of_all()))
+
+    def run_one(self, number: int) -> Simulation:
+        """Make the run of one number."""
+        script = next(islice(self._scripts(), number, None))
+        run = self._simulator.run(script)
+        self._note(number, run)
+        story = story_of(self._simulator, script)
+        failures = (_failure(each, run, each.broken, story) for each in self._found.values())
+        return replace(self._result(tuple(failures)), story=story)
+
+    def _result(self, failures: tuple[Failure, ...]) -> Simulation:
+        seed = self._settings.seed
+        return Simulation(self._file, seed, self._done, failures, self._statuses, self._faults, self._cut_short)
+
+    def _is_over(self, done: int) -> bool:
+        if self._broken_runs >= BROKEN_RUNS_MAX or self._endless_runs >= ENDLESS_RUNS_MAX:
+            return True
+        if self._settings.runs is not None:
+            return done >= self._settings.runs
+        if done >= RUNS_MAX or self._events >= EVENTS_MAX:
+            return True
+        return done >= RUNS_MIN and self._has_all_singles and self._quiet_runs >= QUIET_RUNS
 
     def _scripts(self) -> Iterator[Script]:
-        """Those of all runs, in order."""
+        """Those of all runs, in order, without an end."""
+        yield Script()
         singles = self._singles()
-        for number in range(self.settings.runs):
-            single = next(singles, None) if number % 2 else None
-            if number == 0:
-                yield Script()
-            elif single is not None:
-                yield Script((single,))
-            else:
-                yield self._drawn(number)
+        for number in count(1):
+            single = next(singles, None) if number % DRAWN_EVERY else None
+            self._has_all_singles = single is None and number % DRAWN_EVERY > 0
+            yield self._drawn(number) if single is None else Script((single,))
 
     def _singles(self) -> Iterator[Fault]:
         """Each fault that can meet a call of the run without faults."""
-        plain = self.simulator.run(Script())
-        for ordered, place in plain.calls.places:
-            yield from faults_of(ordered, place, self.settings.faults)
+        plain = self._simulator.run(Script())
+        for ordered, place, _ in plain.calls.answers:
+            yield from faults_of(ordered, place, self._settings.faults)
 
     def _drawn(self, number: int) -> Script:
-        named = f"{self.settings.seed}/{number}"
-        chosen = self.settings.faults
-        sizes = (PLAIN_SIZE,) + ((0, 1) if EMPTY_COLLECTION in chosen else ())
-        if LARGE_COLLECTION in chosen and number % 50 == 2:
-            sizes = (self.rules.limits.foreach_concurrency_max + 1,)
-        return Script((), named, RATES[number // 2 % len(RATES)], named, sizes)
+        named = f"{self._settings.seed}/{number}"
+        return Script((), named, RATES[number // DRAWN_EVERY % len(RATES)], named, self._sizes(number))
+
+    def _sizes(self, number: int) -> tuple[int, ...]:
+        if self._settings.sizes is not None:
+            return self._settings.sizes
+        chosen = self._settings.faults
+        if FaultKind.LARGE_COLLECTION in chosen and number % LARGE_EVERY == DRAWN_EVERY:
+            return (self._large,)
+        return (PLAIN_SIZE, 0, 1) if FaultKind.EMPTY_COLLECTION in chosen else (PLAIN_SIZE,)
 
     def _note(self, number: int, run: SimulatedRun) -> None:
-        self.done += 1
-        self.statuses[str(run.record.execution.status)] += 1
-        self.faults.update(fault.kind for _, fault in run.calls.faults)
+        record = run.record
+        self._done += 1
+        self._events += record.events
+        self._statuses[str(record.execution.status)] += 1
+        self._faults.update(str(fault.kind) for fault in run.calls.faults)
+        self._endless_runs += record.endless is not None
+        self._note_whether_new(run)
+        if run.cut_short is not None:
+            self._cut_short += 1
+            return
         is_broken = False
-        for each in self.properties:
-            broken = each.broken_by(run.record)
-            if broken is None:
-                continue
-            is_broken = True
-            known = self.found.get((each.name, broken.path))
-            if known is None:
-                self.found[each.name, broken.path] = _Found(each, broken, run, number)
-            else:
-                known.count += 1
-        self.broken_runs += is_broken
-        self.endless_runs += run.record.endless is not None
+        for position, each in enumerate(self._properties):
+            broken = each.broken_by(record)
+            if broken is not None:
+                is_broken = True
+                self._note_broken(position, broken, number, run)
+        self._broken_runs += is_broken
 
-    def _failure(self, found: _Found) -> Failure:
-        run, broken = shortest(self.simulator, found.run, found.property, found.broken)
-        each = found.property
-        return Failure(each.name, severity_of(each.name), broken.message, broken.path, run, found.first, found.count)
+    def _note_whether_new(self, run: SimulatedRun) -> None:
+        record = run.record
+        alike = (record.execution.status, record.execution.error, frozenset(map(general, record.entered)))
+        is_new = alike not in self._seen
+        self._seen.add(alike)
+        if run.script.data is not None:
+            self._quiet_runs = 0 if is_new else self._quiet_runs + 1
+
+    def _note_broken(self, position: int, broken: Broken, number: int, run: SimulatedRun) -> None:
+        known = self._found.get((position, broken.path))
+        if known is None:
+            self._found[position, broken.path] = _Found(self._properties[position], broken, run, number)
+        else:
+            known.count += 1
+
+    def _shortest(self, found: _Found) -> Failure:
+        run, broken = shortest(self._simulator, found.run, found.property, found.broken)
+        return _failure(found, run, broken, story_of(self._simulator, run.script))
 
     def _of_all(self) -> Iterator[Failure]:
         """What is wrong with all runs together."""
-        if self.statuses[Status.SUCCEEDED] or self.found:
+        if self._statuses[Status.SUCCEEDED] or self._found or SUCCEEDS in self._settings.ignored:
             return
-        run = self.simulator.run(Script())
+        run = self._simulator.run(Script())
         end = run.record.execution
-        message = f"none of {self.done} runs succeeds; without faults it ends {end.status} with {end.error}"
+        message = f"none of {self._done} runs succeeds; without faults it ends {end.status} with {end.error}"
         if run.calls.untold:
             message += f": step {min(run.calls.untold)} waits for a report, but sends its token nowhere"
-        yield Failure(SUCCEEDS, Severity.WARNING, message, end.failed_step, run, 0, self.done)
+        story = story_of(self._simulator, run.script)
+        expected: JsonObject = {"status": str(Status.SUCCEEDED)}
+        step = end.failed_step
+        yield Failure(SUCCEEDS, Severity.WARNING, message, step, None, expected, run, story, 0, self._done)
+
+
+def _failure(found: _Found, run: SimulatedRun, broken: Broken, story: tuple[StoryLine, ...]) -> Failure:
+    each = found.property
+    severity = severity_of(each.name)
+    expected = each.expectation()
+    return Failure(
+        each.name, severity, broken.message, broken.path, each.span, expected, run, story, found.first, found.count
+    )

@@ -1,0 +1,284 @@
+"""Simulations of test files: their mocks, inputs, settings and properties; the shortest runs, stories, and tests."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flowserver.base.durations import shown_duration
+from flowserver.base.limits import Limits
+from flowserver.flowtests.loading import Loader
+from flowserver.flowtests.outcomes import Rules, run_case
+from flowserver.flowtests.simulating import Failure, Simulation, SimulationSettings, simulate_file
+from flowserver.flowtests.simulating.recorded_case import NotRecordable, recorded_case
+from flowserver.flowtests.simulating.simulation import repeat_run
+
+LIMITS = Limits()
+ORDER = """
+  - type: task
+    name: Charge
+    resourceArn: acs:fc:::services/pay/functions/charge
+    retry: [{errors: [FC.Unknown, FC.InternalServerError], intervalSeconds: 1, maxAttempts: 2}]
+    outputMappings: [{target: receipt, source: $local.id}]
+  - type: task
+    name: Ship
+    resourceArn: acs:fc:::services/ship/functions/ship
+    inputMappings: [{target: receipt, source: $local.receipt}]
+    errorMappings: [{target: why, source: $local.error}]
+    catch: [{errors: [SoldOut], goto: Refund}]
+  - {type: succeed, name: Done}
+  - {type: task, name: Refund, resourceArn: 'acs:fc:::services/pay/functions/refund'}
+  - {type: fail, name: NotShipped}
+"""
+SAFE = ORDER.replace("[SoldOut]", "[FnF.ALL]")
+LOST = "sim: {compensated: {Charge: Refund}}"
+APPROVE = """
+  - type: task
+    name: Ask
+    resourceArn: acs:mns:::/queues/asks/messages
+    pattern: waitForCallback
+    timeoutSeconds: 3600
+    retry: [{errors: [FnF.TaskTimeout], maxAttempts: 1}]
+    inputMappings: [{target: token, source: $context.task.token}, {target: amount, source: $input.amount}]
+    serviceParams: {MessageBody: $}
+"""
+
+
+@pytest.fixture
+def simulated(tmp_path: Path) -> Callable[..., Simulation]:
+    """Simulate these steps with the text of a test file."""
+
+    def run(
+        steps: str,
+        tests: str,
+        settings: SimulationSettings | None = None,
+        limits: Limits = LIMITS,
+        **others: str,
+    ) -> Simulation:
+        for name, text in {"flow": steps, **others}.items():
+            (tmp_path / f"{name}.yaml").write_text(f"version: v1\ntype: flow\nsteps:\n{text}")
+        file = Loader(LIMITS).load(tmp_path / "flow.flowtest.yaml", f"flow: flow.yaml\n{tests}\n")
+        return simulate_file(file, Rules(limits), settings)
+
+    return run
+
+
+def only(simulation: Simulation) -> Failure:
+    (failure,) = simulation.failures
+    return failure
+
+
+def story(failure: Failure) -> list[str]:
+    return [f"{shown_duration(each.after_ms)} {each.line} {each.text}" for each in failure.story]
+
+
+def test_properties_of_the_file_are_checked_in_every_run(simulated):
+    assert simulated(SAFE, LOST).failures == ()
+    failure = only(simulated(ORDER, LOST))
+    assert (failure.property, str(failure.severity), failure.path) == ("compensated", "error", "Charge")
+    assert failure.span.line == 2
+
+
+def test_the_shortest_run_has_a_story(simulated):
+    failure = only(simulated(ORDER, LOST))
+    (fault,) = failure.run.script.faults
+    assert (fault.place.path, fault.times) == ("Ship", 1)
+    error = fault.detail
+    assert story(failure) == [
+        "0s 0 the execution starts with {}",
+        '0s 5 Charge returns {"id":"id-1"}',
+        f"0s 10 Ship fails with {error} (a fault)",
+        f"0s 0 the execution fails with {error}",
+    ]
+
+
+def test_input_and_replies_are_those_of_the_file(simulated):
+    tests = """
+input: {amount: 5}
+functions: {charge: [{return: {id: r1}}, {return: {id: r2}}]}
+sim: {runs: 30, always: ['$.input.amount == 5', '$.calls.Ship == 0']}
+"""
+    failure = only(simulated(ORDER, tests))
+    assert story(failure)[:2] == ["0s 0 the execution starts with {}", '0s 5 Charge returns {"id":"r1"}']
+
+
+def test_the_replies_of_mocks_begin_again(simulated):
+    loop = """
+  - {type: task, name: Look, resourceArn: 'acs:fc:::functions/look'}
+  - type: choice
+    name: Ready
+    choices: [{condition: '$.state == "done"', goto: Done}]
+    default: {goto: Look}
+  - {type: succeed, name: Done}
+"""
+    replies = "functions: {look: [{return: {state: busy}, times: 2}, {return: {state: done}}]}"
+    simulation = simulated(loop, f"{replies}\nsim: {{runs: 5, faults: [slow], always: ['$.calls.Look == 3']}}")
+    assert (simulation.failures, simulation.statuses) == ((), {"Succeeded": 5})
+
+
+def test_inputs_of_tests_are_examples(simulated):
+    tests = """
+tests: [{name: a, input: {n: 1}}, {name: b, input: {n: 2}}]
+sim: {runs: 40, always: ['$.input.n == 1']}
+"""
+    failure = only(simulated("  - {type: pass, name: p}", tests))
+    assert failure.run.case.input in ({"n": 2}, {})
+    assert simulated("  - {type: pass, name: p}", tests.replace("== 1", "> 0")).failures == ()
+
+
+def test_settings(simulated):
+    simulation = simulated(ORDER, "sim: {runs: 25, seed: 7, faults: [throttled, slow]}")
+    assert (simulation.runs, simulation.seed) == (25, 7)
+    assert set(simulation.faults) <= {"throttled", "slow"}
+    none = simulated(ORDER, "sim: {runs: 25, seed: 7}", SimulationSettings(runs=3))
+    assert (none.runs, none.seed) == (3, 1)
+
+
+def test_properties_of_every_flow_can_be_ignored(simulated):
+    endless = "  - {type: fail, name: Never}"
+    assert only(simulated(endless, "sim: {runs: 3}")).property == "succeeds"
+    assert simulated(endless, "sim: {runs: 3, ignore: [succeeds]}").failures == ()
+
+
+def test_sizes_of_collections(simulated):
+    steps = """
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: it}
+    steps: [{type: pass, name: p}]
+"""
+    sizes = simulated(steps, "sim: {runs: 60, collections: [5, 7], always: ['$.entered.p == 2 || $.entered.p >= 5']}")
+    assert sizes.failures == ()
+    large = only(simulated(steps, "sim: {runs: 80, always: ['$.entered.p < 100']}"))
+    assert len(large.run.case.input["items"]) == 100
+
+
+def test_the_input_is_made_small(simulated):
+    steps = "  - {type: pass, name: p, inputMappings: [{target: x, source: '$input.items[*].id'}]}\n"
+    tests = "input: {items: [1, 2, 3, 4], other: {a: 1, b: 2}}\nsim: {runs: 1, always: ['!(3 in $.input.items)']}"
+    assert only(simulated(steps, tests)).run.case.input == {"items": [3]}
+
+
+def test_only_the_data_that_matters_is_not_plain(simulated):
+    steps = """
+  - {type: task, name: One, resourceArn: 'acs:fc:::functions/one'}
+  - {type: task, name: Two, resourceArn: 'acs:fc:::functions/two', outputMappings: [{target: b, source: $local.b}]}
+  - type: choice
+    name: c
+    choices: [{condition: '$.b == "x" && $.a < 5', goto: Good}, {condition: '$.b != "y"', goto: Good}]
+  - {type: fail, name: Bad, error: Bad}
+  - {type: succeed, name: Good}
+"""
+    failure = only(simulated(steps, """sim: {always: ['$.error != "Bad"']}"""))
+    assert failure.run.script.faults == ()
+    assert story(failure)[1:3] == ['0s 5 One returns {"a":4}', '0s 6 Two returns {"b":"y"}']
+
+
+def test_a_run_can_be_repeated(simulated):
+    simulation = simulated(ORDER, LOST)
+    failure = only(simulation)
+    again = repeat_run(simulation.file, Rules(LIMITS), simulation.file.simulation, failure.first)
+    assert only(again).property == "compensated"
+    assert again.runs == 1
+    assert again.story[-1].text.startswith("the execution fails with")
+
+
+def outcome_of_record(simulation: Simulation, failure: Failure) -> list[str]:
+    """What is wrong with the recorded test, which is run as a file beside the definition."""
+    folder = simulation.file.file.parent
+    test = recorded_case(simulation, failure, folder)
+    text = yaml.safe_dump({"flow": "flow.yaml", "tests": [test]}, sort_keys=False)
+    file = Loader(LIMITS).load(folder / "recorded.flowtest.yaml", text)
+    (outcome,) = (run_case(file, case, Rules(LIMITS)) for case in file.cases)
+    assert outcome.warnings == ()
+    return [each.message for each in outcome.failures]
+
+
+def test_a_recorded_test_fails_until_the_flow_is_right(simulated):
+    simulation = simulated(ORDER, LOST)
+    failure = only(simulation)
+    assert outcome_of_record(simulation, failure) == [failure.message]
+    simulation.file.file.with_name("flow.yaml").write_text(f"version: v1\ntype: flow\nsteps:\n{SAFE}")
+    assert outcome_of_record(simulation, failure) == []
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "$.calls.Ask == 1",
+        "$.tookSeconds < 3600",
+        "!($.tookSeconds == 3601 && $.calls.Ask == 2)",
+        '$.status == "Succeeded"',
+        "!($.tookSeconds > 7000)",
+    ],
+)
+@pytest.mark.parametrize("fault", ["late-callback", "crash-at-commit", "missing-callback", "failed-callback", "5xx"])
+def test_recorded_tests_repeat_their_runs(simulated, claim, fault):
+    simulation = simulated(APPROVE, f"sim: {{faults: [{fault}], always: ['{claim}']}}")
+    for failure in simulation.errors:
+        assert outcome_of_record(simulation, failure) == [failure.message]
+
+
+def test_recorded_tests_have_duplicates_and_messages(simulated):
+    simulation = simulated(APPROVE, "sim: {faults: [duplicate-callback], always: ['$.calls.Ask == 0']}")
+    failure = only(simulation)
+    assert recorded_case(simulation, failure, Path()) == {
+        "name": "always: run 0 of seed 1",
+        "input": {},
+        "callbacks": {"Ask": [{"succeed": {}}]},
+        "expect": {"status": "Any", "always": ["$.calls.Ask == 0"]},
+    }
+
+
+def test_recorded_tests_run_sub_flows(simulated):
+    steps = "  - {type: task, name: Child, resourceArn: 'acs:fnf:::flow/child', pattern: sync}\n"
+    child = "  - {type: task, name: Work, resourceArn: 'acs:fc:::functions/work'}\n"
+    sim = "{faults: [crash-at-commit], atMostOnce: [Work], always: ['$.calls.Work < 2']}"
+    tests = f"flows: {{child: {{real: child.yaml}}}}\nsim: {sim}"
+    simulation = simulated(steps, tests, child=child)
+    failure = only(simulation)
+    assert outcome_of_record(simulation, failure) == [failure.message]
+    test = recorded_case(simulation, failure, simulation.file.file.parent)
+    assert test["steps"] == {
+        "Child": {"real": "child.yaml"},
+        "Work": [{"return": {}, "crash": "after"}, {"return": {}}],
+    }
+
+
+def test_what_is_not_recorded(simulated):
+    steps = "  - {type: task, name: Child, resourceArn: 'acs:fnf:::flow/child', pattern: sync}\n"
+    tests = "flows: {child: {real: flow.yaml}}\nsim: {runs: 1, always: ['$.calls.Child == 0']}"
+    child = "  - {type: task, name: Child, resourceArn: 'acs:fc:::functions/work'}\n"
+    simulation = simulated(steps, tests.replace("flow.yaml", "child.yaml"), child=child)
+    with pytest.raises(NotRecordable, match="one path"):
+        recorded_case(simulation, only(simulation), Path())
+
+
+def test_a_long_story_has_its_begin_and_its_end(simulated):
+    steps = """
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: it}
+    steps: [{type: task, name: Send, resourceArn: 'acs:fc:::functions/send'}]
+"""
+    failure = only(simulated(steps, "sim: {collections: [60], always: ['$.calls.Send < 60']}"))
+    texts = [each.text for each in failure.story]
+    assert len(texts) < 40
+    assert texts[25] == "… 29 more …"
+    assert texts[-1] == "the execution succeeds with {}"
+
+
+def test_a_run_that_is_too_long_to_follow_breaks_nothing(simulated):
+    steps = """
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: it}
+    steps: [{type: pass, name: p}, {type: pass, name: q}]
+"""
+    tests = "sim: {runs: 30, collections: [90, 1], always: ['$.entered.p < 3']}"
+    simulation = simulated(steps, tests, limits=replace(LIMITS, flow_test_events_max=200))
+    assert simulation.cut_short > 0
+    assert simulation.failures == ()
+    assert simulation.statuses["Succeeded"] == 30 - simulation.cut_short
