@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from flowserver.base.errors import (
 )
 from flowserver.front.link import UNSENT_BYTES_MAX, Handler, Link, LinkLost
 from flowserver.language.diagnostics import DefinitionRejected
+from flowserver.store.integrity.disk_reserve import DiskReserve
 
 PATIENCE_SECONDS = 60
 
@@ -159,6 +161,18 @@ async def test_errors_keep_their_type(
     with pytest.raises(FlowServerError) as caught:
         await near.call("fail")
     assert (type(caught.value), caught.value.message) == (type(arrives), arrives.message)
+
+
+async def test_a_full_disk_keeps_its_code(near: Link, handlers: dict[str, Handler], tmp_path: Path) -> None:
+    """Clients of RPC tell by it that it is no use to try again at once."""
+
+    async def start() -> None:
+        DiskReserve(tmp_path / "flowserver.db", 2**60).require()
+
+    handlers["start"] = start
+    with pytest.raises(ServiceUnavailable) as caught:
+        await near.call("start")
+    assert caught.value.code == "DiskAlmostFull"
 
 
 async def test_values_that_cannot_be_sent(near: Link, handlers: dict[str, Handler]) -> None:
