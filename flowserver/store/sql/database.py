@@ -305,5 +305,6 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "journal_mode = WAL",
         "synchronous = FULL",
         "temp_store = MEMORY",
+        "secure_delete = ON",  # as in Debian's builds: a secret that was encrypted or deleted is not left in the file
     ):
         connection.execute(f"PRAGMA {pragma}")
