@@ -395,9 +395,3 @@ class ServiceUnavailable(FlowServerError):
 
     code = "ServiceUnavailable"
     status = 503
-
-
-class DiskAlmostFull(ServiceUnavailable):
-    """The server's disk is almost full, so it accepts no new work; try again once there is space."""
-
-    code = "DiskAlmostFull"

@@ -1,7 +1,8 @@
 """Calls both ways between two processes, over one socket.
 
 A frame is its length, four bytes, and a MessagePack array. What is called is named; arguments and answers are texts,
-bytes, numbers, None, and lists and mappings of these. Errors of `base.errors` arrive as the same class.
+bytes, numbers, None, and lists and mappings of these. Errors of `base.errors`, and DiskAlmostFull, arrive as the same
+class.
 
 A call and an answer wait while this end has more than `UNSENT_BYTES_MAX` to send, so that an end that reads slowly does
 not fill the memory of the other. Both ends always read: if they stopped while they cannot write, each could wait for
@@ -19,6 +20,7 @@ import msgspec
 from flowserver.base import errors
 from flowserver.base.errors import FlowServerError, ServiceUnavailable
 from flowserver.concurrency.futures import resolve
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 
 Handler = Callable[..., Awaitable[Any]]
 """Carries out a call of the other end."""
@@ -38,6 +40,12 @@ _WRITTEN_AT_ONCE_BYTES: Final = 65_536
 """More than this is written before the turn's end, so that the transport can ask in time for a pause."""
 
 _LENGTH_BYTES: Final = 4
+
+_ERRORS: Final = {
+    each.__name__: each
+    for each in (*vars(errors).values(), DiskAlmostFull)
+    if isinstance(each, type) and issubclass(each, FlowServerError)
+}
 
 
 class LinkLost(ConnectionError):
@@ -193,11 +201,9 @@ class Link(asyncio.Protocol):
 
 
 def _name_of(error: FlowServerError) -> str:
-    """The most specific class of `base.errors` of an error, whose own class the other end may not know."""
-    return next(each.__name__ for each in type(error).__mro__ if each.__module__ == errors.__name__)
+    """The most specific of the known classes of an error, whose own class the other end may not know."""
+    return next(each.__name__ for each in type(error).__mro__ if _ERRORS.get(each.__name__) is each)
 
 
 def _error(name: str, message: str) -> FlowServerError:
-    found = getattr(errors, name)(message)
-    assert isinstance(found, FlowServerError)
-    return found
+    return _ERRORS[name](message)

@@ -5,11 +5,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flowserver.base.errors import DiskAlmostFull
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.server import Application
-from flowserver.store.integrity.disk_reserve import MEASURED_SECONDS, DiskReserve
+from flowserver.store.integrity.disk_reserve import MEASURED_SECONDS, DiskAlmostFull, DiskReserve
 from tests.api.rest.conftest import PASS, WAIT
 
 MIB = 2**20

@@ -59,6 +59,7 @@ from flowserver.operations.permissions import PERMISSIONS, ROLES
 from flowserver.operations.redrives import ExecutionEndReported
 from flowserver.operations.secrets import SecretInUse, SecretNotExists, SecretsKeyMissing
 from flowserver.settings import Settings
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 from tests.docs.commands import commands, common_options
 
 APIS: Final = ("REST", "RPC", "FC", "MNS")
@@ -162,7 +163,7 @@ def rules_in_full() -> str:
 def api_errors() -> str:
     """The errors of every API of the server."""
     raised = (one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, FlowServerError))
-    return _errors([one for one in raised if one is not FlowServerError])
+    return _errors([*(one for one in raised if one is not FlowServerError), DiskAlmostFull])
 
 
 def rest_errors() -> str:

@@ -25,7 +25,6 @@ from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Allowed, Ops, rest_router
 from flowserver.base.errors import (
-    DiskAlmostFull,
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,
     ExecutionInputDiffers,
@@ -38,6 +37,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 
 router = rest_router("/flows/{flow}/executions", "executions")
 all_executions = rest_router("/executions", "executions")

@@ -9,10 +9,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from flowserver.base.errors import DiskAlmostFull
+from flowserver.base.errors import ServiceUnavailable
 
 MEASURED_SECONDS = 1.0
 """How long one measurement is used."""
+
+
+class DiskAlmostFull(ServiceUnavailable):
+    """The server's disk is almost full, so it accepts no new work; try again once there is space."""
+
+    code = "DiskAlmostFull"
 
 
 class DiskReserve:
