@@ -87,6 +87,7 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
+            _give_context(error, ctx)
             load(_EXPLAIN)(error, self, given)
             load(_REWORD)(error)
             raise
@@ -100,8 +101,15 @@ class Group(TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
+            _give_context(error, ctx)
             load(_REWORD)(error)
             raise
+
+
+def _give_context(error: Any, ctx: Any) -> None:
+    """Say which command an error is of: that of an option without its value does not know."""
+    if getattr(error, "ctx", ctx) is None:
+        error.ctx, error.cmd = ctx, ctx.command
 
 
 class Noun(Group):

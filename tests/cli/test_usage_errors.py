@@ -53,6 +53,24 @@ def test_words_in_the_wrong_place(run, written, meant):
 
 
 @pytest.mark.parametrize(
+    ("written", "usage", "said"),
+    [
+        ("start order --name", "start", "Option '--name' requires an argument."),
+        ("start order --wait=yes", "start", "Option '--wait' does not take a value."),
+        ("executions list --limit", "executions list", "Option '--limit' requires an argument."),
+        ("prove --explain", "prove", "Option '--explain' requires an argument."),
+        ("serve --port", "serve", "Option '--port' requires an argument."),
+        ("--server", "", "Option '--server' requires an argument."),
+    ],
+)
+def test_an_option_without_its_value(run, written, usage, said):
+    refused = run(*shlex.split(written))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"Usage: flowserver {usage}")
+    assert refused.stderr.endswith(f"Error: {said}\n")
+
+
+@pytest.mark.parametrize(
     ("written", "said"),
     [
         ("executions describe", "Missing argument 'EXECUTION'. Example: flowserver executions describe order/8f0c2a"),

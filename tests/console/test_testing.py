@@ -87,7 +87,7 @@ def test_the_path_of_a_test_is_seen_in_the_graph(page: Page, flow: str, file: Pa
 
     declined.press("Enter")
     expect(page.get_by_role("tab", name="Graph")).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_text("The path of the test declined, which failed")).to_be_visible()
+    expect(page.get_by_text("The path of the test declined, which failed. Its execution:")).to_be_visible()
     expect(page.get_by_role("tabpanel")).to_contain_text("expected step done, got step refused")
     for name, status in (
         ("charge", "Caught"),

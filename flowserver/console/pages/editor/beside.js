@@ -59,7 +59,7 @@ function PathOf({ testing: { test, isOld, choose }, isNew, onFocused, onBack }) 
   const failures = test.failures.slice(0, FAILURES_SHOWN);
   return html`<div class="path-of">
     <p class="row">
-      <span role="status" class="grow">${isOld ? "The text has changed since this test ran: " : "The path of the test "}<strong>${test.name}</strong>, which ${test.outcome}</span>
+      <span role="status" class="grow">${isOld ? "The text has changed since this test ran: " : "The path of the test "}<strong>${test.name}</strong>, which ${test.outcome}. Its execution:</span>
       <${Status} status=${test.status} />
       <button type="button" ref=${back} onClick=${onBack}>Back to the tests</button>
       <button type="button" onClick=${() => choose(null)}>Clear</button>
