@@ -25,15 +25,15 @@ def check_compensation(subject: Subject) -> None:
 
 
 def _check_list(subject: Subject, steps: StepList) -> None:
-    normal = reached(steps, {0}, _without_error)
+    normal = reached(subject, steps, {0}, _without_error)
     caught = {
         arrow.end: arrow for index in sorted(normal) for arrow in arrows_from(steps, index) if arrow.way is Way.CAUGHT
     }
     if not caught:
         return
     _check_undo_on_success(subject, steps, normal, set(caught))
-    _check_on_the_way(subject, steps, reached(steps, set(caught), _without_error) - normal)
-    undoing = {goal for goal in caught if goal not in normal and _undoes(steps, goal, normal)}
+    _check_on_the_way(subject, steps, reached(subject, steps, set(caught), _without_error) - normal)
+    undoing = {goal for goal in caught if goal not in normal and _undoes(subject, steps, goal, normal)}
     after = _after_protected(steps, undoing)
     for index in sorted(normal):
         step = steps.steps[index]
@@ -53,9 +53,9 @@ def _check_list(subject: Subject, steps: StepList) -> None:
             subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
 
 
-def _undoes(steps: StepList, goal: int, normal: set[int]) -> bool:
+def _undoes(subject: Subject, steps: StepList, goal: int, normal: set[int]) -> bool:
     """Whether a catch leads to a task that undoes work, or reports the error, and then to no normal step."""
-    if reached(steps, {goal}, _without_error) & normal:
+    if reached(subject, steps, {goal}, _without_error) & normal:
         return False
     return isinstance(steps.steps[goal], TaskStep) or any(
         isinstance(steps.steps[arrow.end], TaskStep) and arrow.end not in normal
@@ -71,7 +71,7 @@ def _check_on_the_way(subject: Subject, steps: StepList, undoing: set[int]) -> N
         if not isinstance(step, TaskStep) or undoes_by_name(step) or _handles_all(step):
             continue
         next_ones = {arrow.end for arrow in arrows_from(steps, index) if _without_error(arrow)}
-        after = sorted(reached(steps, next_ones, _without_error) & undoing - {index})
+        after = sorted(reached(subject, steps, next_ones, _without_error) & undoing - {index})
         undo = next((steps.steps[each] for each in after if undoes_by_name(steps.steps[each])), None)
         if undo is not None and subject.is_entered(steps, index):
             message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, which would undo earlier work"

@@ -1,10 +1,11 @@
 """Rules about errors: rules that never match, errors that leave no trace, retries by `goto`."""
 
 from difflib import get_close_matches
+from itertools import islice
 from typing import Final
 
 from flowserver.analysis.subject import Subject
-from flowserver.analysis.ways import reached
+from flowserver.analysis.ways import loops_of
 from flowserver.language.arrows import Arrow, Way, arrows_from
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
@@ -20,6 +21,9 @@ from flowserver.machine.retry_and_catch import ALL_ERRORS, TASK_TIMEOUT
 
 RETRIES_WITHOUT_PAUSE_MAX: Final = 10
 """A policy may make this many retries without a pause before that is found."""
+
+LOOP_STEPS_SHOWN_MAX: Final = 20
+"""Steps of a loop that a finding shows; there may be a thousand, and as many findings."""
 
 SERVER_ERRORS: Final = (
     ALL_ERRORS,
@@ -65,7 +69,8 @@ def check_errors(subject: Subject) -> None:
             _check_pauses(subject, step)
             if subject.is_entered(steps, index):
                 _check_swallowed(subject, steps, index, step)
-                _check_retried_by_goto(subject, steps, index, step)
+    for steps in subject.flow.lists:
+        _check_retried_by_goto(subject, steps)
 
 
 def _check_shadowed(subject: Subject, step: TaskStep) -> None:
@@ -144,19 +149,29 @@ def _names(step: TaskStep, arrow: Arrow) -> str:
     return "any error" if ALL_ERRORS in errors else shown(", ".join(errors))
 
 
-def _check_retried_by_goto(subject: Subject, steps: StepList, index: int, step: TaskStep) -> None:
-    """A catch whose way leads back to the task, where success leaves it behind: a loop that only a failure goes on."""
-    arrows = list(arrows_from(steps, index))
-    if index in reached(steps, {arrow.end for arrow in arrows if arrow.way is Way.DONE}):
-        return
-    for arrow in arrows:
-        if arrow.way is not Way.CAUGHT or not step.catch[arrow.number].errors & _UNCERTAIN:
-            continue
-        way = reached(steps, {arrow.end})
-        if index in way:
-            span = subject.places.of_step(step.span, "catch", arrow.number, "goto")
-            message = f"after {_names(step, arrow)} {shown(step.name)} is entered again, with a new idempotency key"
-            hint = "the call may have done its work: `retry` makes it again with the same key"
-            again = (index, *(each for each in sorted(way) if each != index and index in reached(steps, {each})))
-            path = tuple(subject.path_step(steps.steps[each], "is in the loop") for each in again)
-            subject.report("retry-by-goto", span, message, hint, path)
+def _check_retried_by_goto(subject: Subject, steps: StepList) -> None:
+    """A catch whose way leads back to the task, where success leaves it behind: a loop that only a failure goes on.
+
+    A step leads back to the task if both are in one loop, since the task leads to it.
+    """
+    for loop in loops_of(steps):
+        inside = set(loop)
+        for index in loop:
+            step, arrows = steps.steps[index], subject.arrows_of(steps)[index]
+            goes_on = any(arrow.way is Way.DONE and arrow.end in inside for arrow in arrows)
+            if not isinstance(step, TaskStep) or goes_on or not subject.is_entered(steps, index):
+                continue
+            for arrow in arrows:
+                uncertain = arrow.way is Way.CAUGHT and step.catch[arrow.number].errors & _UNCERTAIN
+                if uncertain and arrow.end in inside:
+                    _report_retried_by_goto(subject, steps, step, arrow, loop)
+
+
+def _report_retried_by_goto(subject: Subject, steps: StepList, step: TaskStep, arrow: Arrow, loop: list[int]) -> None:
+    span = subject.places.of_step(step.span, "catch", arrow.number, "goto")
+    message = f"after {_names(step, arrow)} {shown(step.name)} is entered again, with a new idempotency key"
+    hint = "the call may have done its work: `retry` makes it again with the same key"
+    others = (each for each in loop if each != arrow.start)
+    shown_steps = (arrow.start, *islice(others, LOOP_STEPS_SHOWN_MAX - 1))
+    path = tuple(subject.path_step(steps.steps[each], "is in the loop") for each in shown_steps)
+    subject.report("retry-by-goto", span, message, hint, path)

@@ -8,6 +8,7 @@ from flowserver.analysis.data_flow import DataFlow, ListFacts, StepFacts
 from flowserver.analysis.places import Places
 from flowserver.analysis.rules import Finding, PathStep, severity_of
 from flowserver.base.limits import Limits
+from flowserver.language.arrows import Arrow, arrows_from
 from flowserver.language.check_cost import Work
 from flowserver.language.graph import Flow, Span, Step, StepList
 
@@ -36,6 +37,7 @@ class Subject:
     findings: dict[Finding, None] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
     """Paused from step to step."""
+    _arrows: dict[int, tuple[tuple[Arrow, ...], ...]] = field(default_factory=dict)
 
     def report(
         self, rule: str, span: Span, message: str, hint: str | None = None, path: tuple[PathStep, ...] = ()
@@ -49,6 +51,12 @@ class Subject:
             for index, step in enumerate(steps.steps):
                 self.work.spend(STEP_UNITS)
                 yield steps, index, step
+
+    def arrows_of(self, steps: StepList) -> tuple[tuple[Arrow, ...], ...]:
+        """The ways from each step of a list."""
+        if steps.list_id not in self._arrows:
+            self._arrows[steps.list_id] = tuple(tuple(arrows_from(steps, index)) for index in range(len(steps.steps)))
+        return self._arrows[steps.list_id]
 
     def facts_of(self, steps: StepList) -> ListFacts | None:
         """What is known of a list; None if nothing, or if it is never entered."""

@@ -1,6 +1,7 @@
 """Ways through a list of steps: the shortest on which a key is not put out, and the loops."""
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Final
 
 from flowserver.analysis.rules import PathStep
 from flowserver.analysis.shapes import Document, Presence, look_up
@@ -87,15 +88,21 @@ def _note(steps: StepList, arrow: Arrow) -> str:
     return "is done"
 
 
-def reached(steps: StepList, starts: Collection[int], follows: Callable[[Arrow], bool] = lambda _: True) -> set[int]:
+_UNIT_STEPS: Final = 10
+"""Steps that a search goes through in one unit of work."""
+
+
+def reached(subject: Subject, steps: StepList, starts: Collection[int], follows: Callable[[Arrow], bool]) -> set[int]:
     """The positions to which ways lead from some positions, with those themselves; `follows` chooses the arrows."""
+    arrows = subject.arrows_of(steps)
     todo = [start for start in starts if start != LEAVE]
     found = set(todo)
     for index in todo:
-        for arrow in arrows_from(steps, index):
+        for arrow in arrows[index]:
             if follows(arrow) and arrow.end != LEAVE and arrow.end not in found:
                 found.add(arrow.end)
                 todo.append(arrow.end)
+    subject.work.spend(1 + len(found) // _UNIT_STEPS)
     return found
 
 
@@ -114,6 +121,7 @@ def _groups(ends: dict[int, list[int]]) -> list[list[int]]:
     number: dict[int, int] = {}
     low: dict[int, int] = {}
     on_stack: list[int] = []
+    is_on_stack: set[int] = set()
     groups: list[list[int]] = []
     for root, first in ends.items():
         if root in number:
@@ -121,6 +129,7 @@ def _groups(ends: dict[int, list[int]]) -> list[list[int]]:
         work = [(root, iter(first))]
         number[root] = low[root] = len(number)
         on_stack.append(root)
+        is_on_stack.add(root)
         while work:
             node, rest = work[-1]
             child = next(rest, None)
@@ -131,11 +140,13 @@ def _groups(ends: dict[int, list[int]]) -> list[list[int]]:
                 if low[node] == number[node]:
                     cut = on_stack.index(node)
                     groups.append(on_stack[cut:])
+                    is_on_stack.difference_update(on_stack[cut:])
                     del on_stack[cut:]
             elif child not in number:
                 number[child] = low[child] = len(number)
                 on_stack.append(child)
+                is_on_stack.add(child)
                 work.append((child, iter(ends[child])))
-            elif child in on_stack:
+            elif child in is_on_stack:
                 low[node] = min(low[node], number[child])
     return groups

@@ -154,11 +154,24 @@ class _Counting:
         return own
 
     def _of_task(self, step: TaskStep) -> Cost:
+        self._check_retries(step)
         attempts = 1 + sum(policy.max_attempts for policy in step.retry)
         pauses = sum(pauses_seconds(policy, policy.max_attempts) for policy in step.retry)
         is_call = step.pattern is not Pattern.WAIT_FOR_CALLBACK and isinstance(step.target, FunctionTarget)
         seconds = step.timeout_seconds or (FUNCTION_SECONDS if is_call else self._limits.execution_seconds_max)
         return Cost(attempts * seconds + pauses, attempts, attempts * ATTEMPT_EVENTS)
+
+    def _check_retries(self, step: TaskStep) -> None:
+        """Report policies whose retries use up the events of an execution before its time is over."""
+        limits = self._limits
+        retries_max = limits.events_max // (ATTEMPT_EVENTS - 1)  # of a failed attempt: scheduled, started, failed
+        seconds = self._subject.flow.timeout_seconds or limits.execution_seconds_max
+        for number, policy in enumerate(step.retry):
+            if policy.max_attempts > retries_max and pauses_seconds(policy, retries_max) < seconds:
+                span = self._subject.places.of_step(step.span, "retry", number)
+                message = f"more than {retries_max} retries pass events_max; {policy.max_attempts} are allowed"
+                hint = "lower `maxAttempts`, or lengthen the pauses"
+                self._subject.report("may-pass-limit", span, message, hint)
 
     def _of_foreach(self, step: ForeachStep) -> Cost:
         items, window = self._limits.foreach_items_max, self._limits.foreach_concurrency_max

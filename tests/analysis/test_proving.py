@@ -1,5 +1,7 @@
 """What the seeded bugs do not show: the ways of findings, comments that suppress them, limits, large definitions."""
 
+import sys
+
 import pytest
 
 from flowserver.analysis.errors_and_retries import SERVER_ERRORS
@@ -182,6 +184,45 @@ def test_deep_nesting_is_not_slow() -> None:
     assert {each.id for each in found_in(f"{HEADER}steps: {inner}\n")} == {"may-pass-limit"}
 
 
+TASK = "  - {type: task, name: s%, resourceArn: 'acs:fc:::functions/f'"
+REPEATED = {
+    "tasks": f"{TASK}}}\n",
+    "comments": "  - {type: pass, name: s%}\n  # flowserver: ignore always-missing because\n\n",
+    "loops": f"""{TASK}}}
+  - {{type: choice, name: c%, choices: [{{condition: $.a == 1, goto: s%}}], default: {{goto: s0}}}}
+""",
+    "loops by catches": f"{TASK}, catch: [{{errors: [FnF.TaskTimeout], goto: s0}}]}}\n",
+    "undo": f"""{TASK}, catch: [{{errors: [FnF.ALL], goto: u%}}]}}
+{TASK.replace("s%", "u%")}, end: true}}
+""",
+    "retries": f"{TASK}, retry: [{{errors: [E%], maxAttempts: 1000000}}]}}\n",
+}
+"""Steps of long definitions; % is a number."""
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_the_work_grows_no_faster_than_the_definition(kind: str) -> None:
+    """Calls of functions are counted: twice as many steps take hardly more than twice as many."""
+
+    def calls(count: int) -> int:
+        counted = 0
+
+        def count_call(_frame: object, event: str, _argument: object) -> None:
+            nonlocal counted
+            counted += event == "call"
+
+        text = f"{HEADER}steps:\n" + "".join(REPEATED[kind].replace("%", str(n)) for n in range(count))
+        sys.setprofile(count_call)
+        try:
+            proof = prove(text, LIMITS)
+        finally:
+            sys.setprofile(None)
+        assert proof.worst_case is not None
+        return counted
+
+    assert calls(300) < 2.3 * calls(150)
+
+
 def test_a_hundred_findings_are_shown() -> None:
     step = "  - {{type: pass, name: p{0}, outputMappings: [{{target: a, source: $local.a}}]}}\n"
     found = found_in(f"{HEADER}steps:\n" + "".join(map(step.format, range(150))))
@@ -200,6 +241,20 @@ def test_pauses_add_up(interval: int, multiplier: float, longest: int, retries: 
     assert found == pytest.approx(one_by_one, rel=1e-6)
     if retries <= 1_000:
         assert found == one_by_one
+
+
+def test_retries_can_use_up_the_events_of_an_execution() -> None:
+    text = f"""{HEADER}steps:
+  - type: task
+    name: poll
+    resourceArn: acs:fc:::services/t/functions/poll
+    retry: [{{errors: [NotYet], intervalSeconds: 1, multiplier: 1, maxAttempts: 100000}}]
+"""
+    (finding,) = found_in(text)
+    assert (finding.id, finding.span.line) == ("may-pass-limit", 7)
+    assert finding.message == "more than 66666 retries pass events_max; 100000 are allowed"
+    assert found_in(text.replace("multiplier: 1,", "")) == []  # a year is over before
+    assert found_in(text.replace("100000", "60000")) == []
 
 
 def test_constants_of_input_and_output_count_together() -> None:
