@@ -153,7 +153,7 @@ def cut_document(document: Document) -> Document:
 
 
 def look_up(shape: Shape, segments: tuple[Segment, ...]) -> tuple[Presence, Shape]:
-    """Whether a path finds something, and what; of NEVER the shape is `null`.
+    """Whether a path finds something, and what, if it does; of NEVER the shape is `null`.
 
     A `[*]` of a list always finds a list. It counts as NEVER if nothing can ever be in that list, and its shape is that
     of the empty list.
@@ -163,8 +163,10 @@ def look_up(shape: Shape, segments: tuple[Segment, ...]) -> tuple[Presence, Shap
         if segment is EVERY:
             return _look_up_each(shape, segments[position + 1 :], presence)
         found, shape = _step(shape, segment)
-        if found in (Presence.NEVER, Presence.UNKNOWN):
+        if found is Presence.NEVER:
             return found, shape
+        if found is Presence.UNKNOWN:
+            return found, shape if position + 1 == len(segments) else ANYTHING
         if found is Presence.SOMETIMES:
             presence = found
     return presence, shape

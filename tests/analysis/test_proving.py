@@ -143,6 +143,31 @@ def test_a_star_that_selects_nothing_gives_an_empty_list() -> None:
     assert ids_in(text) == [(7, "always-missing"), (9, "step-always-fails")]
 
 
+def test_an_iteration_has_what_the_whole_path_selects() -> None:
+    """`a` is missing on one way, and every other key may come from `load`; items are those of `a[*].x`, not of `a`."""
+    text = f"""{HEADER}inputMappings: [{{target: kind, source: $input.kind}}]
+steps:
+  - type: choice
+    name: which
+    choices: [{{condition: $.kind == "none", goto: each}}]
+    default: {{goto: load}}
+  - type: task
+    name: load
+    resourceArn: acs:fc:::services/t/functions/load
+  - type: pass
+    name: make
+    outputMappings: [{{target: a, source: [{{x: {{y: 1}}}}]}}]
+  - type: foreach
+    name: each
+    iterationMapping: {{collection: "$.a[*].x", item: item}}
+    steps:
+      - type: pass
+        name: use
+        outputMappings: [{{target: z, source: $input.item.y}}]
+"""
+    assert ids_in(text) == [(17, "step-fails-on-path")]
+
+
 def test_iterations_that_wait_for_the_join_count_as_open() -> None:
     text = f"""{HEADER}steps:
   - type: foreach
