@@ -18,7 +18,8 @@ from flowserver.analysis.shapes import (
     Presence,
     Scalar,
     Shape,
-    cut_document,
+    compared,
+    cut,
     join,
     join_documents,
     look_up,
@@ -125,8 +126,8 @@ def built(mappings: Mappings, input: Shape, local: Shape, context: Shape) -> Doc
             shape = ANYTHING
         elif presence is Presence.SOMETIMES:
             shape = join(shape, NULL)
-        parts[mapping.target] = Part(shape)
-    return cut_document(Document(parts))
+        parts[mapping.target] = Part(cut(shape, depth=1))
+    return Document(parts)
 
 
 class DataFlow:
@@ -151,20 +152,17 @@ class DataFlow:
         while todo:
             index = min(todo)
             todo.remove(index)
-            keys = 1 + len(locals_[index].parts) + len(input.parts)
-            self._left -= keys
-            self._work.spend(1 + keys // _UNIT_KEYS)
-            if self._left < 0:
-                raise TooMuchWork
+            self._carry(1 + len(locals_[index].parts) + len(input.parts))
             facts = self._enter(steps.steps[index], list(arrows_from(steps, index)), input, locals_[index])
             found[index] = facts
             for arrow, output in facts.outputs.items():
-                after = cut_document(overlaid(locals_[index], output))
+                self._carry(compared(locals_[index], output) if arrow.way is Way.OPTION else 0)
+                after = overlaid(locals_[index], output)
                 if arrow.end == LEAVE:
-                    end = after if end is None else join_documents(end, after)
+                    end = after if end is None else self._join(end, after)
                     continue
                 before = locals_.get(arrow.end)
-                joined = after if before is None else join_documents(before, after)
+                joined = after if before is None else self._join(before, after)
                 if joined != before:
                     locals_[arrow.end] = joined
                     if arrow.end not in todo:
@@ -172,12 +170,28 @@ class DataFlow:
         self.lists[steps.list_id] = ListFacts(input, found, end)
         return end
 
+    def _carry(self, keys: int) -> None:
+        """Count work; raises TooMuchWork."""
+        self._left -= keys
+        self._work.spend(1 + keys // _UNIT_KEYS)
+        if self._left < 0:
+            raise TooMuchWork
+
+    def _join(self, one: Document, other: Document) -> Document:
+        self._carry(compared(one, other))
+        return join_documents(one, other)
+
+    def _built(self, mappings: Mappings, input: Shape, local: Shape, context: Shape) -> Document:
+        document = built(mappings, input, local, context)
+        self._carry(len(mappings) + document.size)
+        return document
+
     def _enter(self, step: Step, arrows: list[Arrow], outer: Document, local: Document) -> StepFacts:
         context = context_of(step)
         input = overlaid(outer, local)
         if step.input_mappings is not None:
-            input = built(step.input_mappings, outer, local, context)
-        facts = StepFacts(outer, local, cut_document(input))
+            input = self._built(step.input_mappings, outer, local, context)
+        facts = StepFacts(outer, local, input)
         match step:
             case ChoiceStep():
                 self._take_options(step, arrows, facts)
@@ -203,12 +217,12 @@ class DataFlow:
         context = context_of(step)
         for arrow in arrows:
             if arrow.way is Way.DONE and step.output_mappings is not None:
-                facts.outputs[arrow] = built(step.output_mappings, facts.input, facts.result, context)
+                facts.outputs[arrow] = self._built(step.output_mappings, facts.input, facts.result, context)
             elif arrow.way is Way.DONE:
                 facts.outputs[arrow] = default
             elif arrow.way is Way.CAUGHT:
                 assert isinstance(step, TaskStep)
-                facts.outputs[arrow] = built(step.error_mappings or (), facts.input, ERROR, context)
+                facts.outputs[arrow] = self._built(step.error_mappings or (), facts.input, ERROR, context)
 
     def _take_options(self, step: ChoiceStep, arrows: list[Arrow], facts: StepFacts) -> None:
         result: Shape | None = None
@@ -220,7 +234,7 @@ class DataFlow:
             result = join(result, end)
             output = end
             if step.output_mappings is not None:
-                output = built(step.output_mappings, facts.input, end, context_of(step))
+                output = self._built(step.output_mappings, facts.input, end, context_of(step))
             facts.outputs[arrow] = output
         facts.result = EMPTY if result is None else result
 
@@ -242,7 +256,7 @@ def _iteration_input(step: ForeachStep, input: Document) -> Document:
     keys = {step.item: Part(item)}
     if step.index is not None:
         keys[step.index] = Part(Scalar("number"))
-    return cut_document(overlaid(input, Document(keys)))
+    return overlaid(input, Document(keys))
 
 
 def submits(step: TaskStep) -> bool | None:

@@ -2,7 +2,8 @@
 
 A shape represents a set of values. `look_up` says of a path whether it finds something in all of them, in none, or
 whether that is not known. Shapes that meet are joined, and the result represents both; nesting is bounded, so that a
-loop that wraps its data once more each time has a last shape.
+loop that wraps its data once more each time has a last shape. So is its size: data that holds what was there several
+times grows as a power of the steps.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,9 @@ from flowserver.expressions.paths import EVERY, Segment
 
 DEPTH_MAX: Final = 6
 """Levels of a shape; what is deeper is not known."""
+
+PARTS_MAX: Final = 300
+"""Keys and elements of the value of a key, with those in them; nothing is known of a value that has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,12 @@ class Array:
     """A list; `item` represents each of its elements, and is None if nothing is known to be in it."""
 
     item: "Shape | None"
+    size: int = field(init=False, compare=False, repr=False)
+    height: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", 1 + size_of(self.item))
+        object.__setattr__(self, "height", 1 + _height_of(self.item))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,26 @@ class Document:
 
     parts: Mapping[str, Part] = field(default_factory=dict)
     is_open: bool = False
+    size: int = field(init=False, compare=False, repr=False)
+    height: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        shapes = [part.shape for part in self.parts.values()]
+        object.__setattr__(self, "size", len(shapes) + sum(map(size_of, shapes)))
+        object.__setattr__(self, "height", 1 + max(map(_height_of, shapes), default=0))
 
 
 Shape = Anything | Scalar | Array | Document
+
+
+def size_of(shape: Shape | None) -> int:
+    """How many keys and elements a shape has, with those in them."""
+    return shape.size if isinstance(shape, (Array, Document)) else 0
+
+
+def _height_of(shape: Shape | None) -> int:
+    return shape.height if isinstance(shape, (Array, Document)) else 0
+
 
 ANYTHING: Final = Anything()
 NULL: Final = Scalar("null", is_constant=True)
@@ -90,6 +117,11 @@ def shape_of(value: Json, depth: int = 0) -> Shape:
 
 def join(one: Shape | None, other: Shape | None) -> Shape:
     """The shape that represents the values of both; None represents no value."""
+    joined = _join(one, other)
+    return joined if size_of(joined) <= PARTS_MAX else ANYTHING
+
+
+def _join(one: Shape | None, other: Shape | None) -> Shape:
     if one is None or other is None or one == other:
         found = other if one is None else one
         return ANYTHING if found is None else found
@@ -117,6 +149,12 @@ def join_documents(one: Document, other: Document) -> Document:
     return Document(parts, one.is_open or other.is_open)
 
 
+def compared(one: Document, other: Document) -> int:
+    """How many parts of one are compared with those of the other when the two are joined."""
+    pairs = ((part.shape, other.parts.get(key)) for key, part in one.parts.items())
+    return sum(size_of(shape) for shape, there in pairs if there is not None and there.shape is not shape)
+
+
 def overlaid(below: Document, above: Document) -> Document:
     """The keys of `above` over those of `below`, as steps merge them."""
     parts = dict(below.parts)
@@ -134,22 +172,17 @@ def overlaid(below: Document, above: Document) -> Document:
 
 
 def cut(shape: Shape, depth: int = 0) -> Shape:
-    """The shape with nothing known below DEPTH_MAX levels."""
-    if depth >= DEPTH_MAX:
-        return shape if isinstance(shape, Scalar) else ANYTHING
-    if isinstance(shape, Array):
-        return Array(None if shape.item is None else cut(shape.item, depth + 1))
-    if isinstance(shape, Document):
+    """The shape with nothing known below DEPTH_MAX levels, nor of a value of more than PARTS_MAX."""
+    if size_of(shape) > PARTS_MAX:
+        return ANYTHING
+    if depth + _height_of(shape) <= DEPTH_MAX:
+        return shape
+    if isinstance(shape, Document) and depth < DEPTH_MAX:
         parts = {key: Part(cut(part.shape, depth + 1), part.is_sure) for key, part in shape.parts.items()}
         return Document(parts, shape.is_open)
-    return shape
-
-
-def cut_document(document: Document) -> Document:
-    """The object with nothing known below DEPTH_MAX levels."""
-    found = cut(document)
-    assert isinstance(found, Document)
-    return found
+    if isinstance(shape, Array) and depth < DEPTH_MAX:
+        return Array(None if shape.item is None else cut(shape.item, depth + 1))
+    return ANYTHING
 
 
 def look_up(shape: Shape, segments: tuple[Segment, ...]) -> tuple[Presence, Shape]:

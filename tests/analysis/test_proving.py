@@ -4,14 +4,17 @@ import sys
 
 import pytest
 
+from flowserver.analysis.data_flow import data_of
 from flowserver.analysis.errors_and_retries import SERVER_ERRORS
 from flowserver.analysis.outlook import Uncaught
 from flowserver.analysis.proving import prove
 from flowserver.analysis.rules import RULES, Finding
+from flowserver.analysis.shapes import PARTS_MAX
 from flowserver.analysis.time_and_loops import pauses_seconds
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName
 from flowserver.language.graph import RetryPolicy
+from flowserver.language.parser import parse
 from flowserver.machine.retry_and_catch import pause_ms
 
 HEADER = "version: v1\ntype: flow\n"
@@ -199,6 +202,27 @@ def test_a_loop_that_wraps_its_data_has_an_end() -> None:
     worst = prove(text, LIMITS).worst_case
     assert worst is not None
     assert worst.calls == float("inf")
+
+
+def test_data_that_holds_all_data_before_it_several_times_is_known_in_part() -> None:
+    """It grows as a power of the steps: 7 keys over 7 steps would be 800,000 parts."""
+    keys = ", ".join(f"{{target: k{number}, source: $input}}" for number in range(7))
+    steps = "".join(f"  - {{type: pass, name: p{number}, outputMappings: [{keys}]}}\n" for number in range(7))
+    flow = parse(f"{HEADER}inputMappings: [{{target: a, source: 1}}]\nsteps:\n{steps}", LIMITS).flow
+    data = data_of(flow)
+    assert data is not None
+    last = data.lists[0].steps[6].input
+    assert last.parts.keys() == {"a", *(f"k{number}" for number in range(7))}
+    assert last.size <= 8 * (1 + PARTS_MAX)
+
+
+def test_a_value_that_is_carried_on_is_not_copied() -> None:
+    steps = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(1, 50))
+    first = "  - {type: pass, name: p0, outputMappings: [{target: a, source: {b: {c: 1}}}]}\n"
+    data = data_of(parse(f"{HEADER}steps:\n{first}{steps}", LIMITS).flow)
+    assert data is not None
+    second, last = (data.lists[0].steps[index].local.parts["a"] for index in (1, 49))
+    assert last.shape is second.shape
 
 
 def test_deep_nesting_is_not_slow() -> None:
