@@ -75,3 +75,55 @@ def test_the_shortest_run_has_one_fault() -> None:
     assert (fault.place.path, fault.times) == ("BookCar", 1)
     assert failure.path == "BookFlight"
     assert failure.message.startswith("step BookFlight has succeeded and is not undone: CancelFlight does not run")
+
+
+def errors_in(text: str) -> list[str]:
+    return [each.message for each in simulate(text).failures if each.severity is Severity.ERROR]
+
+
+def test_texts_that_are_compared_with_each_other_can_be_equal() -> None:
+    """A loop that waits until `version` is `wanted` has an end."""
+    text = """version: v1
+type: flow
+inputMappings: [{target: wanted, source: $input.wanted}]
+steps:
+  - {type: wait, name: Pause, duration: 10}
+  - type: task
+    name: Look
+    resourceArn: acs:fc:::services/s/functions/look
+    inputMappings: []
+    outputMappings: [{target: version, source: $local.version}]
+  - type: choice
+    name: There
+    choices: [{condition: $.version != $.wanted, goto: Pause}]
+    default: {goto: Done}
+  - {type: succeed, name: Done}
+"""
+    assert errors_in(text) == []
+
+
+def test_a_result_has_what_is_read_before_another_step_puts_it_out() -> None:
+    """`Search` returns the first `items`, and `Pack` puts out others later."""
+    text = """version: v1
+type: flow
+inputMappings: [{target: query, source: $input.query}]
+steps:
+  - type: task
+    name: Search
+    resourceArn: acs:fc:::services/s/functions/search
+  - type: foreach
+    name: Print
+    iterationMapping: {collection: $.items, item: item}
+    outputMappings: []
+    steps: [{type: pass, name: Each}]
+  - type: task
+    name: Pack
+    resourceArn: acs:fc:::services/s/functions/pack
+    outputMappings: [{target: items, source: $local.parcels}]
+  - type: foreach
+    name: Ship
+    iterationMapping: {collection: $.items, item: item}
+    outputMappings: []
+    steps: [{type: pass, name: Parcel}]
+"""
+    assert errors_in(text) == []

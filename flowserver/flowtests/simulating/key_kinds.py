@@ -44,6 +44,8 @@ class KeyFacts:
     """They are lists; the name whose facts the elements have."""
     size_min: int = 0
     """Elements of these lists that are read by their positions."""
+    word: str | None = None
+    """What their texts are made of instead of their names: they are compared with each other, so they can be equal."""
 
     def add(self, other: "KeyFacts") -> None:
         """Take in what is known of other keys."""
@@ -51,6 +53,7 @@ class KeyFacts:
         self.kinds |= other.kinds
         self.members |= other.members
         self.size_min = max(self.size_min, other.size_min)
+        self.word = self.word or other.word
 
 
 class KeyKinds:
@@ -195,6 +198,7 @@ class KeyKinds:
                 self._compared(name, operator, constant)
         if left is not None and right is not None:
             self._join(left, right)
+            self.of(left).word = self.of(left).word or left
 
     def _compared(self, name: str, operator: Operator, constant: Json) -> None:
         facts = self.of(name)

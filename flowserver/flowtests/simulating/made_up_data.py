@@ -106,5 +106,5 @@ def _values(name: str, facts: KeyFacts) -> tuple[Json, ...]:
         return NUMBERS
     if Kind.FLAG in facts.kinds:
         return True, False
-    title = _LAST_NAME.findall(name)
+    title = _LAST_NAME.findall(facts.word or name)
     return (f"{title[-1]}-1", f"{title[-1]}-2") if title else ("one", "two")

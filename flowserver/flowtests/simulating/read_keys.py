@@ -1,6 +1,5 @@
 """Which keys a flow reads of its input, and of the result of each task."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from flowserver.expressions.conditions import paths_in
@@ -21,7 +20,8 @@ from flowserver.language.graph import (
 )
 
 Keys = dict[str, bool]
-"""Names in the order in which the definition has them, each with whether mappings of other steps put it out."""
+"""Names in the order in which the definition has them, each with whether mappings of other steps put it out before a
+step reads it."""
 
 
 class ReadKeys:
@@ -42,14 +42,19 @@ class ReadKeys:
     def _note_results(self, steps: StepList, after: Keys) -> None:
         """Note the results of the tasks in a list; `after` are the keys that are read of what the list leaves."""
         read = {**after}
-        for step in steps.steps:
-            read |= self._local(step)
-        put_out = Counter(key for step in steps.steps for key in _put_out(step))
-        for step in steps.steps:
+        first_read: dict[str, int] = {}
+        put_out: dict[str, list[int]] = {}
+        for index, step in enumerate(steps.steps):
+            mine = self._local(step)
+            read |= mine
+            first_read = dict.fromkeys(mine, index) | first_read
+            for key in _put_out(step):
+                put_out.setdefault(key, []).append(index)
+        before_read = {key: [at for at in put_out.get(key, ()) if at < first_read.get(key, at + 1)] for key in read}
+        for index, step in enumerate(steps.steps):
             own = step.output_mappings
             if isinstance(step, TaskStep):
-                mine = _put_out(step)
-                mixed = {key: put_out[key] > (key in mine) for key in read}
+                mixed = {key: any(at != index for at in before_read[key]) for key in read}
                 self._of_results[id(step)] = mixed if own is None else dict(self._mapped(own, Root.LOCAL))
             is_list = isinstance(step, (ParallelStep, ForeachStep))
             left = read if own is None and not is_list else dict(self._mapped(own, Root.LOCAL, 1 if is_list else 0))
