@@ -12,7 +12,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.base.limits import Limits
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
-from flowserver.expressions.fuel import Fuel
+from flowserver.expressions.fuel import Fuel, OutOfFuel
 from flowserver.expressions.paths import MISSING
 from flowserver.expressions.references import resolve
 from flowserver.flowtests.cases import Source
@@ -31,6 +31,7 @@ from flowserver.language.graph import (
     TaskStep,
 )
 from flowserver.machine.events import Event, EventType, whole_detail
+from flowserver.machine.mappings import fuel_for
 from flowserver.machine.retry_and_catch import choose_catch, choose_retry
 from flowserver.machine.steps.choice import DEFAULT_OPTION, choose
 
@@ -174,9 +175,10 @@ class Coverage:
         local: Json,
         context: JsonObject,
     ) -> None:
-        """Note which of the mappings find nothing."""
+        """Note which of the mappings find nothing, up to where the machine gives up on those that select too much."""
         if not mappings:
             return
+        fuel = fuel_for(self._limits.step_data_bytes_max)
         execution = running.execution
         whole: JsonObject = {
             "flow": {"name": execution.flow_name},
@@ -184,7 +186,11 @@ class Coverage:
             **context,
         }
         for position, mapping in enumerate(mappings):
-            if resolve(mapping.source, input=given, local=local, context=whole, fuel=None) is MISSING:
+            try:
+                is_missing = resolve(mapping.source, input=given, local=local, context=whole, fuel=fuel) is MISSING
+            except OutOfFuel:
+                return
+            if is_missing:
                 name = f"step {owner.name}" if not isinstance(owner, Flow) else "the flow"
                 text = f"{attribute} of {name}: the source of {mapping.target} was not found and gave null"
                 self._nulls.setdefault(id(running.source), {})[id(owner), attribute, position] = text

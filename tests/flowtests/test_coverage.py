@@ -111,3 +111,20 @@ def test_lcov_has_lines_for_steps_and_branches_for_the_rest(tmp_path):
     assert {"DA:6,1", "DA:10,1", "DA:17,0", "BRDA:13,0,1,1", "BRDA:27,1,0,1", "BRDA:28,1,1,0"} <= set(lines)
     assert lines[-1] == "end_of_record"
     assert ("BRF:7" in lines, "BRH:2" in lines) == (True, True)
+
+
+def test_mappings_that_select_too_much_are_looked_at_as_far_as_the_machine_does(tmp_path):
+    """So a request's tests cannot keep a server busy with mappings that fail at once in the machine."""
+    flow = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n    inputMappings:\n"
+    sources = [*["$input.a[*]"] * 5, "$input.none"]
+    lines = "".join(f"      - {{target: t{number}, source: '{source}'}}\n" for number, source in enumerate(sources))
+    (tmp_path / "flow.yaml").write_text(flow + lines)
+    limits = Limits(step_data_bytes_max=4_096)
+    text = f"flow: flow.yaml\ninput: {{a: {[1] * 500}}}\ntests: [{{name: t, expect: {{error: FnF.RuntimeError}}}}]\n"
+    loaded = Loader(limits).load(tmp_path / "flow.flowtest.yaml", text)
+    coverage = Coverage(limits)
+    coverage.add(loaded.source)
+    outcome = run_case(loaded, loaded.cases[0], Rules(limits), coverage.observe)
+    assert outcome.passed, outcome.failures
+    (file,) = coverage.files()
+    assert file.nulls == ()
