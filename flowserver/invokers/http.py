@@ -15,6 +15,7 @@ from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Connection
 from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
+from flowserver.invokers.large_replies import LargeReplies, Place, Sender
 from flowserver.invokers.outgoing import PLAIN, Outgoing
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyTooLarge, TooManyInterimReplies
@@ -83,6 +84,7 @@ class HttpInvoker:
         self._routes = Routes()
         self._pool = ConnectionPool(self._resolver, limits, idle_seconds, outgoing.addresses)
         self._signer = outgoing.signer
+        self._large_replies = LargeReplies(limits)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -99,7 +101,8 @@ class HttpInvoker:
             time = TimeLeft(now, call_seconds(invocation, endpoint), now + invocation.timeout_ms / 1000)
             route = self._routes.find(endpoint)
             request = write_request(route.head, invocation, self._signer)
-            return await self._exchange(route, request, time, self._limits.function_response_bytes_max)
+            bytes_max = self._limits.function_response_bytes_max
+            return await self._exchange(route, request, time, bytes_max, _sender_of(invocation))
         except OutOfSockets:  # until the step's time was up
             return failed(ErrorName.TASK_TIMEOUT, f"{invocation.title} {OUT_OF_SOCKETS}.", self._limits)
         except ReplyTooLarge:
@@ -145,20 +148,23 @@ class HttpInvoker:
         await self._pool.close()
         await self._resolver.close()
 
-    async def _exchange(self, route: Route, request: bytes, time: TimeLeft, bytes_max: int) -> Reply:
+    async def _exchange(
+        self, route: Route, request: bytes, time: TimeLeft, bytes_max: int, sender: Sender | None = None
+    ) -> Reply:
+        place = None if sender is None else Place(self._large_replies, sender)
         connection = self._pool.take(route)
         if connection is None:
             connection = await self._open(route, time)
-            reply = await connection.call(request, time.deadline, bytes_max)
+            reply = await connection.call(request, time.deadline, bytes_max, place)
         else:
             began_at = self._loop.time()
             try:
-                reply = await connection.call(request, time.deadline, bytes_max)
+                reply = await connection.call(request, time.deadline, bytes_max, place)
             except ConnectionEnded as lost:
                 if connection.answered or self._loop.time() - began_at >= self._stale_seconds:
                     raise
                 connection = await self._open_again(route, time, lost)
-                reply = await connection.call(request, time.deadline, bytes_max)
+                reply = await connection.call(request, time.deadline, bytes_max, place)
         self._pool.give_back(route, connection)
         return reply
 
@@ -184,6 +190,10 @@ class HttpInvoker:
             await self._rest(pause)
             time.begin_again(self._loop.time())
             pause = min(2 * pause, AGAIN_SECONDS_MAX)
+
+
+def _sender_of(invocation: Invocation) -> Sender:
+    return invocation.flow_name, (invocation.service, invocation.function)
 
 
 @lru_cache(maxsize=ROUTES_MAX)

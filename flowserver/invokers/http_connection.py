@@ -9,12 +9,14 @@ connection was new, which decides whether a lost call may be sent again. The com
 """
 
 import asyncio
+from functools import partial
 from typing import cast
 
 from aiohttp.connector import Connection
 
 from flowserver.base.limits import Limits
 from flowserver.invokers.calls import Reply
+from flowserver.invokers.large_replies import LARGE_BYTES, Place
 from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyReader
 
 
@@ -34,6 +36,7 @@ class HttpConnection(asyncio.Protocol):
         self._loop = loop
         self._reader = ReplyReader(limits)
         self._reply: asyncio.Future[Reply] | None = None
+        self._place: Place | None = None
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._closed: asyncio.Future[None] | None = None
@@ -52,8 +55,10 @@ class HttpConnection(asyncio.Protocol):
         """Whether anything of a reply to the last request has come."""
         return self._reader.has_begun
 
-    async def call(self, request: bytes, deadline: float, bytes_max: int) -> Reply:
+    async def call(self, request: bytes, deadline: float, bytes_max: int, place: Place | None = None) -> Reply:
         """Send a request and read its reply of at most `bytes_max` bytes; uses little more memory than that.
+
+        A large reply is read in turns, from its `place`, if it is given one.
 
         Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, ReplyTooLarge,
         TooManyInterimReplies, and NoReply if the connection ends early or the other side does not send HTTP.
@@ -66,6 +71,7 @@ class HttpConnection(asyncio.Protocol):
         if self._timer is None or deadline < self._timer.when():
             self._set_timer()
         self._reply = self._loop.create_future()
+        self._place = place
         self.transport.write(request)
         try:
             return await self._reply
@@ -73,7 +79,9 @@ class HttpConnection(asyncio.Protocol):
             self.close()
             raise
         finally:
-            self._reply = None
+            self._reply = self._place = None
+            if place is not None:
+                place.give_back()
 
     def _set_timer(self) -> None:
         """One timer serves many calls: a call that ends in time leaves it to the next, whose deadline is later."""
@@ -114,6 +122,14 @@ class HttpConnection(asyncio.Protocol):
             return
         if reply is not None:
             call.set_result(reply)
+        elif self._reader.body_bytes > LARGE_BYTES and self._place is not None and self.transport is not None:
+            self.transport.pause_reading()
+            self._place.wait_for_turn(partial(self._read_on, call))
+
+    def _read_on(self, call: asyncio.Future[Reply]) -> None:
+        """It is the turn of this call's large reply."""
+        if self.transport is not None and not call.done():
+            self.transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection has ended."""
@@ -161,6 +177,7 @@ class HttpConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """The same, without the connector's knowledge."""
+        self._reader.drop()
         if self.transport is not None:
             self.transport.abort()
             self.transport = None

@@ -23,6 +23,11 @@ FRAMING_FACTOR: Final = 8
 """Besides that limit, so many bytes may come for each byte of a body: chunks of one byte have 5 around it."""
 
 
+PIECE_BYTES: Final = 65_536
+SMALL_BYTES: Final = 4_096
+"""Parts of a body that are smaller than this are joined to pieces of the former size."""
+
+
 class NoReply(Exception):
     """The connection brought no whole reply."""
 
@@ -56,7 +61,8 @@ class ReplyReader:
         self._fields: list[tuple[str, str]] = []
         self._headers: CIMultiDict[str] | None = None
         """Those of the reply itself, not of an interim one."""
-        self._body: bytes | bytearray = b""
+        self._pieces: list[bytes | bytearray] = []
+        """Of the body. One large array would be moved, and its memory be asked of the system, again and again."""
         self._reply: Reply | None = None
         self.expect(0)
         self._is_expecting = False
@@ -71,6 +77,15 @@ class ReplyReader:
     def has_begun(self) -> bool:
         """Whether anything of the last reply has come."""
         return self._received > 0
+
+    @property
+    def body_bytes(self) -> int:
+        """How much of the body has come."""
+        return self._body_bytes
+
+    def drop(self) -> None:
+        """No reply will be read any more: do not keep what has come until the garbage collector finds it."""
+        self._pieces.clear()
 
     def feed(self, data: bytes) -> Reply | None:
         """The reply, once it is whole. Raises InvalidReply, ReplyTooLarge or TooManyInterimReplies."""
@@ -132,19 +147,22 @@ class ReplyReader:
         self._body_bytes += len(part)
         if self._body_bytes > self._bytes_max:
             raise ReplyTooLarge
-        if not self._body:
-            self._body = part  # it nearly always comes in one piece
-        elif isinstance(self._body, bytes):
-            self._body = bytearray(self._body + part)
+        last = self._pieces[-1] if self._pieces else b""
+        if isinstance(last, bytearray) and len(last) < PIECE_BYTES:
+            last += part
+        elif self._pieces and len(part) < SMALL_BYTES:
+            self._pieces.append(bytearray(part))
         else:
-            self._body += part
+            self._pieces.append(part)
 
     def on_message_complete(self) -> None:
         """A reply or an interim reply is complete."""
         if self._headers is None:
             return
-        self._reply = Reply(self._parser.get_status_code(), self._headers, bytes(self._body))
-        self._headers, self._body = None, b""
+        body = b"".join(self._pieces)  # copies nothing if it came in one piece, as nearly always
+        self._pieces.clear()
+        self._reply = Reply(self._parser.get_status_code(), self._headers, body)
+        self._headers = None
         self._is_expecting = False
         self.can_go_on = self.can_go_on and self._parser.should_keep_alive()
 

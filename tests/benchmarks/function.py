@@ -25,6 +25,13 @@ PATHS = ("echo", "token", "poll")
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 CONSTANT = b'{"ok":true,"amount":42}'
 LARGE = json.dumps({"text": "x" * 49_000}).encode()
+PIECE = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
+ENDLESS = {
+    b"/gigabyte": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", PIECE, 16_384, 0.0),
+    b"/trickle": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"1", 1_000_000, 0.01),
+}
+"""Head, piece, number of pieces, and the pause before each in seconds."""
+
 CONTINUES = b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000
 
 
@@ -53,20 +60,36 @@ class FunctionProcess:
 class Caller(asyncio.Protocol):
     """A connection: `/echo` answers a constant, `/token` passes the task token on, `/poll` counts.
 
-    Functions of hostile neighbours: `/large` answers 49 KB, `/hang` never answers, and `/continues` sends interim
-    replies as long as they are read.
+    Functions of hostile neighbours: `/large` answers 49 KB, `/hang` never answers, `/continues` sends interim replies
+    as long as they are read, `/gigabyte` a reply of 1 GiB, and `/trickle` a reply of 1 MB, one byte every 10 ms. The
+    last two print `sent BYTES` when their connection is closed.
     """
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
         self._parser = httptools.HttpRequestParser(self)
         self._path = self._execution = self._body = b""
+        self._sent: int | None = None
+        """The bytes of an endless reply that were sent."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._has_room = asyncio.Event()
+        self._has_room.set()
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if self._sent is not None:
+            self._has_room.set()
+            _tell(f"sent {self._sent}")
+
+    def pause_writing(self) -> None:
+        self._has_room.clear()
+
+    def resume_writing(self) -> None:
+        self._has_room.set()
 
     # Callbacks of the parser
 
@@ -86,6 +109,9 @@ class Caller(asyncio.Protocol):
         if self._path == b"/continues":
             self._continue()
             return
+        if self._path in ENDLESS:
+            self._sending = asyncio.create_task(self._send_slowly(*ENDLESS[self._path]))
+            return
         reply = LARGE if self._path == b"/large" else CONSTANT
         if self._path == b"/token":
             _tell(f"token {self._execution.decode()} {json.loads(self._body)['token']}")
@@ -100,6 +126,19 @@ class Caller(asyncio.Protocol):
         if not self._transport.get_write_buffer_size():
             self._transport.write(CONTINUES)
         asyncio.get_running_loop().call_later(0.001, self._continue)
+
+    async def _send_slowly(self, head: bytes, piece: bytes, count: int, pause_seconds: float) -> None:
+        """Send a reply piece by piece, as it is read, until it is whole or its reader has closed the connection."""
+        self._sent = 0
+        self._transport.write(head)
+        for _ in range(count):
+            await self._has_room.wait()
+            if pause_seconds:
+                await asyncio.sleep(pause_seconds)
+            if self._transport.is_closing():
+                return
+            self._transport.write(piece)
+            self._sent += len(piece)
 
 
 def _poll(event: dict[str, int]) -> bytes:

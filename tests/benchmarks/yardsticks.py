@@ -6,7 +6,7 @@ prints the speed of both.
 
 from dataclasses import dataclass
 
-from tests.benchmarks.attacks import ATTACKS
+from tests.benchmarks.attacks import ATTACKS, SLOW, SLOW_P99_MS
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,12 @@ class Yardstick:
     allowed: float | None = None
     """The worst acceptable figure, where no peer is the reference."""
     more_is_better: bool = False
+
+    def is_missed(self, value: float) -> bool:
+        """Whether the figure is worse than what is acceptable."""
+        if self.allowed is None:
+            return False
+        return value < self.allowed if self.more_is_better else value > self.allowed
 
     @property
     def varies_with_speed(self) -> bool:
@@ -99,5 +105,9 @@ YARDSTICKS = (
             Yardstick(f"neighbour of {name}", "flow_p99_times", "flow's p99, times its own alone", allowed=3),
             Yardstick(f"neighbour of {name}", "flow_failed", "executions that failed", allowed=0),
         )
+    ),
+    *(
+        Yardstick(f"neighbour of {name}", "flow_p99_ms", "another client's executions, p99, ms", allowed=SLOW_P99_MS)
+        for name in SLOW
     ),
 )

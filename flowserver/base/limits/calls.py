@@ -42,6 +42,14 @@ class CallLimits:
         reason="a function's answer is held in memory whole; Function Compute's documented payload",
         error="the attempt fails with FnF.InvalidLocal",
     )
+    large_replies_max: int = limit(
+        16,
+        unit="replies",
+        reason="answers of functions of more than 64 KiB that one process reads at the same time, so that they neither "
+        "fill its memory nor hold up other work. Functions and flows have shares of these places, as of calls "
+        "(`in_flight_share_percent`)",
+        error="none: others are not read further until a place is free, while the call's time goes on",
+    )
     function_response_head_bytes_max: int = limit(
         65_536,
         unit="bytes",
