@@ -131,6 +131,8 @@ async def test_a_rejected_definition_is_answered_with_its_diagnostics(client: ht
         "target": None,
         "endLine": 4,
         "endColumn": 14,
+        "page": "docs/reference/diagnostics.md",
+        "path": [],
     }
     assert found["message"]
     assert "pass" in found["hint"]
