@@ -122,7 +122,8 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "timeout-never-fires": _sound(
         "A task may take longer than the whole flow.",
-        "The task's `timeoutSeconds` is more than the flow's, and the flow begins first.",
+        "The task's `timeoutSeconds` is more than the flow's, and the flow begins first. Only a redrive of an "
+        "execution that waits for it gives the flow more time while the task runs.",
     ),
     "token-not-passed": _doubt(
         "A task waits for a callback, but nothing that it sends holds its task token.",

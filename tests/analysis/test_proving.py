@@ -15,7 +15,9 @@ from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName
 from flowserver.language.graph import RetryPolicy
 from flowserver.language.parser import parse
-from flowserver.machine.retry_and_catch import pause_ms
+from flowserver.machine.messages import Failure, Success
+from flowserver.machine.retry_and_catch import TASK_TIMEOUT, pause_ms
+from tests.support.world import World
 
 HEADER = "version: v1\ntype: flow\n"
 LIMITS = Limits()
@@ -340,3 +342,24 @@ def test_the_known_errors_are_those_of_the_server() -> None:
 
 def test_rules_say_why_they_are_true() -> None:
     assert [name for name, rule in RULES.items() if not (rule.finds.endswith(".") and rule.why.endswith("."))] == []
+
+
+def test_only_a_redrive_of_a_waiting_execution_lets_a_longer_time_out_fire() -> None:
+    """The page of `timeout-never-fires` says so."""
+    text = f"""{HEADER}timeoutSeconds: 60
+steps:
+  - type: parallel
+    name: both
+    branches:
+      - steps: [{{type: task, name: slow, resourceArn: 'acs:fc:::services/t/functions/slow', timeoutSeconds: 100}}]
+      - steps: [{{type: task, name: bad, resourceArn: 'acs:fc:::services/t/functions/bad'}}]
+"""
+    assert [id for _, id in ids_in(text)] == ["timeout-never-fires"]
+    world = World(parse(text, LIMITS).flow, waits_for_redrive=True)
+    world.start()
+    world.now_ms += 50_000
+    world.reply(Failure("Broken", ""), next(call for call in world.calls if call.step_name == "bad"))
+    world.redrive()
+    world.reply(Success({}), world.calls[-1])
+    world.wake()
+    assert world.execution.error == TASK_TIMEOUT
