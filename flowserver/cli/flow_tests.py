@@ -201,6 +201,7 @@ def _end(files: list[RunFile], only: str | None) -> None:
     if any(file.rejected is not None for file in files):
         raise typer.Exit(ExitCode.USAGE)
     if not outcomes:
-        raise CommandFailed(f"no test has {only!r} in its name", ExitCode.NOT_FOUND)
+        reason = "there are no tests" if only is None else f"no test has {only!r} in its name"
+        raise CommandFailed(reason, ExitCode.NOT_FOUND)
     if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(ExitCode.FAILED)

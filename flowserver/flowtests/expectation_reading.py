@@ -8,6 +8,7 @@ from flowserver.base.durations import duration_seconds
 from flowserver.flowtests.cases import Bound, Expectation, ExpectedCalls
 from flowserver.flowtests.fields import CALLS, EXPECT, OPERATORS, STATUSES, TIMES_MAX
 from flowserver.flowtests.property_reading import read_properties
+from flowserver.flowtests.schema_reading import SchemaReader
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
@@ -17,7 +18,7 @@ _BOUND: Final = re.compile(rf"{OPERATORS}\s*(\S+)")
 _BOUND_HINT: Final = "write a comparison with a duration, such as `< 3d`"
 
 
-def read_expectation(reader: AttributeReader, node: MapNode) -> Expectation:
+def read_expectation(reader: AttributeReader, node: MapNode, schemas: SchemaReader) -> Expectation:
     """The expectation; mistakes go into the report of the reader."""
     found = reader.read(node, EXPECT)
     if found is None:
@@ -43,7 +44,7 @@ def read_expectation(reader: AttributeReader, node: MapNode) -> Expectation:
         calls=tuple(_calls(reader, found)),
         took=tuple(_bounds(reader, took)),
         took_span=None if took is None else took.span,
-        properties=read_properties(reader, found),
+        properties=read_properties(reader, found, schemas),
     )
 
 

@@ -155,6 +155,7 @@ _PROPERTIES: Final = (
         "Steps, each with the step that undoes its work: it runs if and only if that is needed.",
     ),
     Field("always", (Shape.LIST,), "Conditions that are true of the run.", bounds=_LISTED),
+    Field("outputSchema", (Shape.MAP,), "A JSON Schema that the output fits if the execution succeeds."),
 )
 
 UNDO: Final = _kind(
@@ -178,6 +179,12 @@ SIMULATION: Final = _kind(
         "How many runs are made.",
         default="until further ones show nothing new, at most 1000",
         bounds=Bounds(1, "simulation_runs_max"),
+    ),
+    Field(
+        "inputSchema",
+        (Shape.MAP,),
+        "A JSON Schema that drawn inputs fit.",
+        default="inputs of the file, or what the flow reads",
     ),
     Field("seed", (Shape.WHOLE,), "What the runs are drawn from.", default="1", bounds=Bounds(0, SEED_MAX)),
     Field("faults", (Shape.LIST,), "The faults that can happen.", default="all", bounds=NOT_EMPTY),

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Final
 
+from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Source, TestFile
 from flowserver.flowtests.reading import read_test_file
 from flowserver.flowtests.real_calls import Callee, NotAvailable
+from flowserver.flowtests.schemas import Schema
 from flowserver.language.check_cost import Work
 from flowserver.language.graph import Flow
 
@@ -27,6 +29,9 @@ class _Given:
 
     def of_callee(self, _name: str, _folder: Path) -> Callee:
         raise NotAvailable(_NO_CALLS, "mock the call, for example `{return: {}}`, or run `flowserver test`")
+
+    def of_schema(self, _: JsonObject) -> Schema:
+        raise NotAvailable("a server does not apply JSON Schemas", "use `outputIncludes`, or run `flowserver test`")
 
 
 def load_with(definition: str, flow: Flow, tests: str, limits: Limits, work: Work) -> TestFile:

@@ -2,16 +2,29 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
+from flowserver.base.json_values import JsonObject
+from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Source, TestFile
 from flowserver.flowtests.file_names import SUFFIX
 from flowserver.flowtests.reading import read_test_file
 from flowserver.flowtests.real_calls import Callee, OpenCallee, open_none
+from flowserver.flowtests.schemas import Schema
 from flowserver.language.parser import parse
+
+_COMPILED: Final = "flowserver.flowtests.json_schemas:compiled"
+"""Loaded for a file with a schema."""
 
 Stamp = tuple[int, int] | None
 """Time of change and size of a file; None if it is not there."""
+
+
+def schema_of(document: JsonObject) -> Schema:
+    """The JSON Schema; raises SchemaInvalid."""
+    compiled: Schema = load(_COMPILED)(document)
+    return compiled
 
 
 class Loader:
@@ -50,6 +63,8 @@ class Loader:
         if colon and file.endswith(".py"):
             self._note(folder / file)
         return self._callees(name, folder)
+
+    of_schema = staticmethod(schema_of)
 
     def _note(self, file: Path) -> None:
         if file not in self._stamps:

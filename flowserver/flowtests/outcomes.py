@@ -93,7 +93,7 @@ def _too_much(file: TestFile, case: Case, spent: BudgetSpent) -> Finding:
 
 def unused_by_all(file: TestFile, outcomes: list[Outcome]) -> Iterator[Finding]:
     """A warning for each mock of a file that none of its cases has used; nothing unless all have run to their ends."""
-    if len(outcomes) < len(file.cases) or not all(outcome.passed for outcome in outcomes):
+    if not outcomes or len(outcomes) < len(file.cases) or not all(outcome.passed for outcome in outcomes):
         return
     used = frozenset().union(*(outcome.used for outcome in outcomes))
     for kind, mock in all_mocks(file.mocks):

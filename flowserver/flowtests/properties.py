@@ -14,6 +14,7 @@ from flowserver.expressions.conditions import CONDITION_VALUES_MAX, Condition, h
 from flowserver.expressions.fuel import Fuel
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.resource_names import meant_by_key
+from flowserver.flowtests.schemas import Schema
 from flowserver.flowtests.step_paths import general, names_step, walk
 from flowserver.language.graph import Span
 from flowserver.machine.state import Status
@@ -166,6 +167,26 @@ class Always:
         if self.if_ is None:
             return {self.name: [self.then.text]}
         return {self.name: [{"if": self.if_.text, "then": self.then.text}]}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFits:
+    """The output of an execution that succeeds fits a JSON Schema."""
+
+    schema: Schema
+    span: Span | None = None
+    name: str = "outputSchema"
+
+    def broken_by(self, record: Record) -> Broken | None:
+        """How the run breaks it."""
+        if record.execution.status is not Status.SUCCEEDED:
+            return None
+        mistake = self.schema.mistake_in(record.execution.output)
+        return None if mistake is None else Broken(f"the output does not fit its schema, {mistake}")
+
+    def expectation(self) -> JsonObject:
+        """What a test expects that has this property."""
+        return {self.name: self.schema.document}
 
 
 COUNTS: Final = ("entered", "succeeded", "calls")

@@ -4,15 +4,25 @@ from collections.abc import Iterator
 
 from flowserver.expressions.conditions import Condition, compile_condition, paths_in
 from flowserver.flowtests.fields import CLAIM, PROPERTIES_MAX, UNDO
-from flowserver.flowtests.properties import FACTS, Always, AtMostOnce, Compensated, Never, Property
+from flowserver.flowtests.properties import FACTS, Always, AtMostOnce, Compensated, Never, OutputFits, Property
+from flowserver.flowtests.schema_reading import SchemaReader
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 
 
-def read_properties(reader: AttributeReader, found: Attributes) -> tuple[Property, ...]:
+def read_properties(
+    reader: AttributeReader, found: Attributes, schemas: SchemaReader, *, is_simulation: bool = False
+) -> tuple[Property, ...]:
     """The properties among attributes; mistakes go into the report of the reader."""
-    return tuple(_Reader(reader, found).read())
+    return (*_Reader(reader, found).read(), *_schemas(found, schemas, is_needed=not is_simulation))
+
+
+def _schemas(found: Attributes, schemas: SchemaReader, *, is_needed: bool) -> Iterator[Property]:
+    node = found.get("outputSchema", MapNode)
+    schema = None if node is None else schemas.read(node, is_needed=is_needed)
+    if schema is not None:
+        yield OutputFits(schema, found.key_span("outputSchema"))
 
 
 class _Reader:

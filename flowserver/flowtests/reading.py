@@ -15,6 +15,8 @@ from flowserver.flowtests.fields import FILE, TEST
 from flowserver.flowtests.known_names import KnownNames
 from flowserver.flowtests.mock_reading import MockReader
 from flowserver.flowtests.real_calls import Callee, NotAvailable
+from flowserver.flowtests.schema_reading import SchemaReader
+from flowserver.flowtests.schemas import Schema
 from flowserver.flowtests.simulation_reading import read_simulation
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.check_cost import Work
@@ -38,6 +40,9 @@ class Referents(Protocol):
 
     def of_callee(self, name: str, folder: Path) -> Callee:
         """What a real call reaches."""
+
+    def of_schema(self, document: JsonObject) -> Schema:
+        """The JSON Schema; raises SchemaInvalid, too."""
 
 
 _START = Span(1, 1, 1, 2)
@@ -68,6 +73,7 @@ class _Reader:
         self._work = work
         self._reader = AttributeReader(report, limits, self._work)
         self._referents = referents
+        self._schemas = SchemaReader(report, referents.of_schema)
 
     def read(self) -> TestFile | None:
         limit = self._limits.flow_test_bytes_max
@@ -104,7 +110,7 @@ class _Reader:
                 cases.append(case)
         flow_name = name or source.file.stem
         sim = attributes.get("sim", MapNode)
-        simulation = None if sim is None else read_simulation(self._reader, sim)
+        simulation = None if sim is None else read_simulation(self._reader, sim, self._schemas)
         file = TestFile(self._file, self._text, source, flow_name, shared, tuple(cases), given, started_ms, simulation)
         KnownNames(file, self._report, self._work).check()
         return file
@@ -138,7 +144,7 @@ class _Reader:
 
     def _expectation(self, test: Attributes) -> Expectation:
         node = test.get("expect", MapNode)
-        return Expectation(test.head) if node is None else read_expectation(self._reader, node)
+        return Expectation(test.head) if node is None else read_expectation(self._reader, node, self._schemas)
 
     def _input(self, attributes: Attributes) -> JsonObject | None:
         node = attributes.get("input", MapNode)

@@ -7,6 +7,7 @@ from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.fields import SIMULATION
 from flowserver.flowtests.property_names import OF_EVERY_FLOW
 from flowserver.flowtests.property_reading import read_properties
+from flowserver.flowtests.schema_reading import SchemaReader
 from flowserver.flowtests.simulation_settings import SEED, SimulationSettings
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
@@ -14,20 +15,22 @@ from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 _FAULTS: Final = tuple(map(str, FaultKind))
 
 
-def read_simulation(reader: AttributeReader, node: MapNode) -> SimulationSettings:
+def read_simulation(reader: AttributeReader, node: MapNode, schemas: SchemaReader) -> SimulationSettings:
     """The settings; mistakes go into the report of the reader."""
     found = reader.read(node, SIMULATION)
     if found is None:
         return SimulationSettings()
     faults = frozenset(FaultKind(name) for name in _words(reader, found, "faults", _FAULTS))
     seed = reader.whole(found, "seed")
+    given = found.get("inputSchema", MapNode)
     return SimulationSettings(
         runs=reader.whole(found, "runs"),
         seed=SEED if seed is None else seed,
         faults=faults if "faults" in found.written else frozenset(FaultKind),
         ignored=frozenset(_words(reader, found, "ignore", OF_EVERY_FLOW)),
         sizes=tuple(_sizes(reader, found)) or None,
-        properties=read_properties(reader, found),
+        input_schema=None if given is None else schemas.read_for_inputs(given),
+        properties=read_properties(reader, found, schemas, is_simulation=True),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.properties import Property
+from flowserver.flowtests.schemas import Schema
 
 SEED: Final = 1
 
@@ -21,5 +22,6 @@ class SimulationSettings:
     """Properties that are checked of every flow, but not of this one."""
     sizes: tuple[int, ...] | None = None
     """Sizes of lists in made-up data; None for those that the faults of collections say."""
+    input_schema: Schema | None = None
     properties: tuple[Property, ...] = ()
     """Those of the file, beside those of every flow."""

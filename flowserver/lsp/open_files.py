@@ -14,6 +14,7 @@ from flowserver.base.limits import Limits
 from flowserver.editing.files import Definition, EditedFile, FlowTest
 from flowserver.flowtests.cases import Source
 from flowserver.flowtests.file_names import SUFFIX
+from flowserver.flowtests.loading import schema_of
 from flowserver.flowtests.real_calls import unopened
 from flowserver.language.parser import parse
 
@@ -146,6 +147,7 @@ class OpenFiles:
 
     of_sub_flow = of_flow
     of_callee = staticmethod(unopened)
+    of_schema = staticmethod(schema_of)
 
     def _opened(self, file: Path) -> OpenFile | None:
         for each in [*self._open.values()]:

@@ -48,6 +48,13 @@ def test_names_choose_tests(run, folder):
     assert (missing.exit_code, missing.stderr) == (3, "flowserver: no test has 'other' in its name\n")
 
 
+def test_a_file_only_for_simulations_has_no_tests(run, folder):
+    (folder / "flow.flowtest.yaml").write_text("flow: flow.yaml\nfunctions: {}\nsim: {runs: 3}\n")
+    missing = run("test")
+    assert (missing.exit_code, missing.stderr) == (3, "flowserver: there are no tests\n")
+    assert "warning" not in missing.stdout
+
+
 def test_output_for_programs(run, folder):
     good, bad = json.loads(run("test", "-o", "json").stdout)
     assert (good["name"], good["outcome"], good["failures"]) == ("good", "passed", [])

@@ -13,6 +13,7 @@ from flowserver.base.limits import Limits
 from flowserver.editing.flow_test_schema import flow_test_schema
 from flowserver.flowtests.cases import Source
 from flowserver.flowtests.fields import KINDS, TABLES
+from flowserver.flowtests.loading import schema_of
 from flowserver.flowtests.reading import read_test_file
 from flowserver.flowtests.real_calls import unopened
 from flowserver.language.diagnostics import DefinitionRejected
@@ -89,11 +90,25 @@ FULL: dict[str, Any] = {
             "expect": {
                 "status": "Any",
                 "atMostOnce": ["Charge", "charge"],
+                "outputSchema": {"type": "object"},
                 "compensated": {"Charge": "Send", "Child": {"by": "Send", "when": "$.calls.Tell > 0"}},
                 "always": ["$.calls.Charge <= 2", {"if": '$.status == "Failed"', "then": "$.calls.Send == 1"}],
             },
         },
     ],
+    "sim": {
+        "runs": 5,
+        "seed": 0,
+        "faults": ["5xx", "crash-at-commit"],
+        "collections": [0, 100],
+        "ignore": ["undone"],
+        "inputSchema": {"properties": {"a": {"enum": [1, 2]}}},
+        "outputSchema": {"type": "object"},
+        "never": ["Tell"],
+        "atMostOnce": ["Charge"],
+        "compensated": {"Charge": "Send"},
+        "always": ["$.calls.Charge <= 2"],
+    },
 }
 """A file with every attribute."""
 
@@ -108,6 +123,7 @@ class OneDefinition:
         return SOURCE
 
     of_callee = staticmethod(unopened)
+    of_schema = staticmethod(schema_of)
 
 
 def errors_of(text: str) -> list[str]:

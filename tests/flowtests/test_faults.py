@@ -11,6 +11,7 @@ from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.simulating.faults import EACH_TIME, Fault, Place, faults_of
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.simulation import file_of
+from flowserver.flowtests.simulation_settings import SimulationSettings
 from flowserver.language.parser import parse
 
 STEPS = """
@@ -56,7 +57,7 @@ CHARGE = Place("", "Charge", 1, 1)
 def simulator_of(steps: str) -> Simulator:
     text = f"version: v1\ntype: flow\nsteps:\n{steps}"
     source = Source(Path("flow.yaml"), text, parse(text, Limits()).flow)
-    return Simulator(file_of(source), Rules(Limits()), frozenset(FaultKind))
+    return Simulator(file_of(source), Rules(Limits()), SimulationSettings())
 
 
 def run_with(steps: str, *faults: Fault) -> SimulatedRun:
@@ -157,7 +158,7 @@ def test_sub_flows_that_run_have_faults_of_their_own(tmp_path, run_tests):
     assert outcome.passed
     file = outcome.file
     shared = type(file)(file.file, file.text, file.source, file.flow_name, file.cases[0].mocks, ())
-    simulator = Simulator(shared, Rules(Limits()), frozenset(FaultKind))
+    simulator = Simulator(shared, Rules(Limits()), SimulationSettings())
     plain = simulator.run(Script())
     places = [place for _, place, _ in plain.calls.answers]
     assert [place.path for place in places] == ["Charge", "Work"]

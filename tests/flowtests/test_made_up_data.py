@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from flowserver.base.limits import Limits
-from flowserver.flowtests.simulating.made_up_data import VALUES_MAX, Choices, MadeUpData
+from flowserver.flowtests.choices import Choices
+from flowserver.flowtests.simulating.made_up_data import VALUES_MAX, MadeUpData
 from flowserver.flowtests.step_paths import tasks_of
 from flowserver.language.parser import parse
 

@@ -1,13 +1,12 @@
 """Input of executions and results of calls, made up from what a flow reads."""
 
 import re
-from dataclasses import dataclass
-from random import Random
 from typing import Final
 
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.flowtests.cases import STARTED_MS
+from flowserver.flowtests.choices import Choices
 from flowserver.flowtests.simulating.key_kinds import KeyFacts, KeyKinds, Kind
 from flowserver.flowtests.simulating.read_keys import ReadKeys
 from flowserver.flowtests.step_paths import walk
@@ -16,32 +15,10 @@ from flowserver.language.graph import Flow, TaskStep
 LEVELS_MAX: Final = 12
 VALUES_MAX: Final = 300
 """Of one document; further lists in it are empty, and objects if there are twice as many."""
-PLAIN_SIZE: Final = 2
-"""Elements of a list in plain data."""
 _OTHERS_SHARE: Final = 0.5
 NUMBERS: Final = (1, 2, 3, 10)
 SECONDS: Final = (1, 10, 0)
 _LAST_NAME: Final = re.compile(r"\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """How values are chosen: at random, or the plainest if `random` is None."""
-
-    random: Random | None = None
-    sizes: tuple[int, ...] = (PLAIN_SIZE,)
-    """Sizes of lists; nested ones have at most PLAIN_SIZE elements."""
-
-    def size(self, level: int) -> int:
-        """The size of a list that is so deep in the data."""
-        if self.random is None:
-            return PLAIN_SIZE
-        size = self.random.choice(self.sizes)
-        return min(size, PLAIN_SIZE) if level > 1 else size
-
-    def one_of(self, values: tuple[Json, ...]) -> Json:
-        """One of several values."""
-        return values[0] if self.random is None else self.random.choice(values)
 
 
 class MadeUpData:

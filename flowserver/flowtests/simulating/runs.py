@@ -2,20 +2,26 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 from typing import Final
 
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.calls import Ordered
 from flowserver.flowtests.cases import EXECUTION_NAME, Case, Expectation, Mocks, Reply, TestFile
+from flowserver.flowtests.choices import PLAIN_SIZE, Choices
 from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.running import Running, VirtualRun
+from flowserver.flowtests.schema_reading import TRIES
+from flowserver.flowtests.schema_values import object_for
+from flowserver.flowtests.schemas import Schema
 from flowserver.flowtests.simulating.faults import Fault, Place, faults_of
-from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE, Choices, MadeUpData
+from flowserver.flowtests.simulating.made_up_data import MadeUpData
 from flowserver.flowtests.simulating.simulated_calls import MakeResult, SimulatedCalls, Watcher, made_up
+from flowserver.flowtests.simulation_settings import SimulationSettings
 from flowserver.language.graph import Flow, Span
 from flowserver.machine.events import Event, EventType
 
@@ -76,10 +82,11 @@ class SimulatedRun:
 class Simulator:
     """Makes runs of one file."""
 
-    def __init__(self, file: TestFile, rules: Rules, chosen: frozenset[FaultKind]) -> None:
+    def __init__(self, file: TestFile, rules: Rules, settings: SimulationSettings) -> None:
         self._file = file
         self._rules = rules
-        self._chosen = chosen
+        self._chosen = settings.faults
+        self._schema = settings.input_schema
         self._data = {id(source.flow): MadeUpData(source.flow) for source in file.sources}
 
     def run(self, script: Script, watcher: Watcher | None = None) -> SimulatedRun:
@@ -101,14 +108,33 @@ class Simulator:
             run.cut_short = stopped.finding
         return run
 
+    def may_be_input(self, document: JsonObject) -> bool:
+        """Whether the document fits the schema of inputs, if there is one."""
+        return self._schema is None or self._schema.mistake_in(document) is None
+
     def _input(self, script: Script) -> JsonObject:
         if script.input is not None:
             return script.input
+        if self._schema is not None:
+            return self._fitting(self._schema, script)
         examples = self._file.inputs
         choices = _choices(script, INPUT)
         if examples:
             return examples[0] if choices.random is None else choices.random.choice(examples)
         return self._data_of(self._file.source.flow).input(choices)
+
+    def _fitting(self, schema: Schema, script: Script) -> JsonObject:
+        """An input that fits the schema: the file's own, if plain data is wanted."""
+        given = self._file.input
+        is_plain = script.data is None or INPUT in script.plain
+        if is_plain and given is not None:
+            return given
+        tries = (_choices(script, f"{INPUT}/{number}") for number in range(TRIES))
+        plain = () if not is_plain else (Choices(),)
+        others = (Choices(Random(number)) for number in range(TRIES))  # noqa: S311 - no secret
+        found = object_for(schema, chain(plain, others if is_plain else tries, others))
+        assert found is not None, "the reader has found one by the same choices"
+        return found
 
     def _data_of(self, flow: Flow) -> MadeUpData:
         return self._data[id(flow)]

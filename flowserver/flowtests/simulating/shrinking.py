@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Final
 
 from flowserver.base.json_values import Json, JsonObject
+from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE
-from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE
 from flowserver.flowtests.simulating.runs import INPUT, Script, SimulatedRun, Simulator, data_key
 
 EVENTS_MAX: Final = 100_000
@@ -54,7 +54,8 @@ class _Shrinking:
             yield from self._with_plainer_data(script)
         if self._property.name not in _KEEPS_INPUT:
             for smaller in _smaller_documents(self._run.case.input):
-                yield replace(script, input=smaller)
+                if self._simulator.may_be_input(smaller):
+                    yield replace(script, input=smaller)
 
     def _with_fewer_faults(self, script: Script) -> Iterator[Script]:
         faults = script.faults

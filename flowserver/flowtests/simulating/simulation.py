@@ -16,13 +16,13 @@ from typing import Final
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Mocks, Source, TestFile
+from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import SUCCEEDS, severity_of
 from flowserver.flowtests.simulating.default_properties import default_properties
 from flowserver.flowtests.simulating.faults import Fault, faults_of
-from flowserver.flowtests.simulating.made_up_data import PLAIN_SIZE
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.shrinking import shortest
 from flowserver.flowtests.simulating.story import StoryLine, story_of
@@ -150,7 +150,7 @@ class _Simulation:
         self._file = file
         self._settings = settings
         self._large = rules.limits.foreach_concurrency_max + 1
-        self._simulator = Simulator(file, rules, settings.faults)
+        self._simulator = Simulator(file, rules, settings)
         self._properties = [
             *(each for each in default_properties(file.source.flow) if each.name not in settings.ignored),
             *settings.properties,

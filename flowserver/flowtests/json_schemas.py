@@ -1,0 +1,43 @@
+"""JSON Schemas of outputs and inputs. Loaded when a test file has one: its library takes long to load.
+
+A schema is the text of whoever wrote the test file. It fetches nothing: `$ref` reaches only into the schema itself.
+"""
+
+from typing import Any, Final
+
+from jsonschema import exceptions, validators
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from flowserver.base.json_values import Json, JsonObject
+from flowserver.flowtests.schemas import Schema, SchemaInvalid
+
+MESSAGE_CHARACTERS_MAX: Final = 300
+
+
+def compiled(document: JsonObject) -> Schema:
+    """The schema; its `$schema` says which draft it is, 2020-12 if it has none. Raises SchemaInvalid."""
+    kind = validators.validator_for(document, default=validators.Draft202012Validator)
+    try:
+        kind.check_schema(document)
+    except exceptions.SchemaError as error:
+        raise SchemaInvalid(_cut(error.message), tuple(error.absolute_path)) from None
+    return _Compiled(document, kind(document, registry=Registry()))
+
+
+class _Compiled:
+    def __init__(self, document: JsonObject, validator: Any) -> None:
+        self.document = document
+        self._validator = validator
+
+    def mistake_in(self, value: Json) -> str | None:
+        """What is wrong with a value, and where; None if it fits."""
+        try:
+            error = exceptions.best_match(self._validator.iter_errors(value))
+        except (Unresolvable, RecursionError) as failure:
+            return f"the schema cannot be applied: {_cut(str(failure))}"
+        return None if error is None else f"{error.json_path}: {_cut(error.message)}"
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= MESSAGE_CHARACTERS_MAX else f"{message[: MESSAGE_CHARACTERS_MAX - 1]}…"

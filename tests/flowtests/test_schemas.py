@@ -1,0 +1,186 @@
+"""JSON Schemas in test files: what an output must fit, and by what inputs are made."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from flowserver.base.limits import Limits
+from flowserver.flowtests.choices import Choices
+from flowserver.flowtests.given_definition import load_with
+from flowserver.flowtests.json_schemas import compiled
+from flowserver.flowtests.loading import Loader
+from flowserver.flowtests.outcomes import Rules
+from flowserver.flowtests.schema_values import object_for, unusable_parts
+from flowserver.flowtests.simulating import simulate_file
+from flowserver.language.check_cost import Work
+from flowserver.language.diagnostics import DefinitionRejected
+from flowserver.language.parser import parse
+
+STEPS = """
+  - {type: task, name: Get, resourceArn: 'acs:fc:::functions/get'}
+"""
+TOTAL = "{type: object, required: [total], properties: {total: {type: integer, minimum: 0}}}"
+
+
+def messages(outcomes):
+    return [finding.message for outcome in outcomes for finding in outcome.failures]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("{total: 3}", None),
+        ("{total: -1}", "$.total: -1 is less than the minimum of 0"),
+        ("{total: '3'}", "$.total: '3' is not of type 'integer'"),
+        ("{}", "$: 'total' is a required property"),
+    ],
+)
+def test_a_test_expects_that_its_output_fits(run_tests, returned, message):
+    tests = f"functions: {{get: {{return: {returned}}}}}\ntests: [{{name: a, expect: {{outputSchema: {TOTAL}}}}}]"
+    found = messages(run_tests(STEPS, tests))
+    assert found == ([] if message is None else [f"the output does not fit its schema, {message}"])
+
+
+def test_an_execution_that_fails_has_no_output_to_fit(run_tests):
+    tests = f"functions: {{get: {{error: E}}}}\ntests: [{{name: a, expect: {{status: Any, outputSchema: {TOTAL}}}}}]"
+    assert messages(run_tests(STEPS, tests)) == []
+
+
+def test_a_schema_fetches_nothing(run_tests):
+    schema = "{$ref: 'http://127.0.0.1:9/schema.json'}"
+    tests = f"functions: {{get: {{}}}}\ntests: [{{name: a, expect: {{outputSchema: {schema}}}}}]"
+    (message,) = messages(run_tests(STEPS, tests))
+    assert message.startswith("the output does not fit its schema, the schema cannot be applied: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (
+            "tests: [{name: a, expect: {outputSchema: {properties: {n: {type: numbr}}}}}]",
+            "2:60 bad-value: this is no JSON Schema: 'numbr' is not valid under any of the given schemas",
+        ),
+        ("sim: {inputSchema: {pattern: x}}", "2:21 bad-value: values cannot be made by `pattern`"),
+        ("sim: {inputSchema: {properties: {a: {format: ipv4}}}}", "2:38 bad-value: values can be made for the formats"),
+        ("sim: {inputSchema: {items: {$ref: '#/$defs/x'}}}", "2:29 bad-value: `$ref` leads to nothing in this schema"),
+        ("sim: {inputSchema: {type: array}}", "2:20 bad-value: no object was found that fits this schema"),
+        (
+            "sim: {inputSchema: {required: [a], properties: {a: {minimum: 2, maximum: 1, type: integer}}}}",
+            "2:20 bad-value: no object was found that fits this schema",
+        ),
+        ("sim: {runs: 0}", "2:13 bad-value: `runs` must be from 1 to 1000000"),
+        ("sim: {faults: [slwo]}", "2:16 bad-value: `faults` is a list of error, unexpected-error, 5xx"),
+        ("sim: {collections: [-1]}", "2:21 bad-value: `collections` is a list of sizes from 0 to 10000"),
+        ("sim: {ignore: [ended]}", "2:16 bad-value: `ignore` is a list of ends, own-mistake, undone"),
+        ("sim: {atMostOnce: [Gte]}", "2:20 unknown-resource: no step of the flow calls `Gte`"),
+        ("input: {}", "1:1 missing-attribute: a flow test file needs `tests` or `sim`"),
+    ],
+)
+def test_mistakes_have_places(mistakes, text, mistake):
+    assert any(each.startswith(mistake) for each in mistakes(STEPS, text)), mistakes(STEPS, text)
+
+
+def test_outputs_of_all_runs_fit(tmp_path):
+    (tmp_path / "flow.yaml").write_text(f"version: v1\ntype: flow\nsteps:{STEPS}")
+    text = f"flow: flow.yaml\nfunctions: {{get: {{return: {{total: 1}}}}}}\nsim: {{outputSchema: {TOTAL}}}"
+    file = Loader(Limits()).load(tmp_path / "flow.flowtest.yaml", text)
+    assert simulate_file(file, Rules(Limits())).failures == ()
+    wrong = Loader(Limits()).load(tmp_path / "flow.flowtest.yaml", text.replace("total: 1", "total: -1"))
+    (failure,) = simulate_file(wrong, Rules(Limits())).failures
+    assert failure.property == "outputSchema"
+    assert failure.expected["outputSchema"]["required"] == ["total"]
+
+
+ORDER: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "items"],
+    "properties": {
+        "id": {"type": "string", "minLength": 2, "maxLength": 5},
+        "items": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/item"}},
+        "express": {"type": "boolean"},
+        "when": {"type": "string", "format": "date-time"},
+        "note": {"type": ["string", "null"]},
+        "pay": {
+            "oneOf": [
+                {"const": "card"},
+                {"type": "object", "required": ["bank"], "properties": {"bank": {"enum": [1]}}},
+            ]
+        },
+    },
+    "additionalProperties": False,
+    "$defs": {
+        "item": {
+            "type": "object",
+            "required": ["count", "price"],
+            "properties": {
+                "count": {"type": "integer", "minimum": 1, "exclusiveMaximum": 100},
+                "price": {"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.25},
+                "parts": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+            },
+        }
+    },
+}
+
+
+def values_of(schema: dict[str, Any], count: int = 200, sizes: tuple[int, ...] = (0, 1, 2)) -> list[Any]:
+    valid = compiled(schema)
+    tries = (Choices(Random(number), sizes) for number in range(count))
+    return [object_for(valid, iter([Choices()])), *(object_for(valid, iter([each])) for each in tries)]
+
+
+def test_inputs_fit_and_reach_the_bounds():
+    plain, *drawn = values_of(ORDER)
+    assert None not in (plain, *drawn)
+    assert set(plain) == set(ORDER["properties"])
+    assert {len(each["id"]) for each in drawn} >= {2, 5}
+    assert {len(each["items"]) for each in drawn} == {1, 2}
+    items = [item for each in drawn for item in each["items"]]
+    assert {1, 99} <= {item["count"] for item in items}
+    assert {0.25} < {item["price"] for item in items}
+    assert {each.get("express") for each in drawn} == {True, False, None}
+    assert {json.dumps(each.get("pay")) for each in drawn} == {'"card"', '{"bank": 1}', "null"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"type": "integer", "multipleOf": 7, "minimum": 10}}, "required": ["a"]},
+        {"properties": {"a": {"type": "number", "maximum": -3.5}}, "required": ["a"]},
+        {"properties": {"a": {"examples": [[1], {"b": 2}]}}, "required": ["a"]},
+        {"required": ["a"]},
+        {"properties": {"a": {"type": "null"}}, "required": ["a"]},
+        {"properties": {"a": {"$ref": "#"}}},
+        {
+            "anyOf": [{"properties": {"a": {"const": 1}}}, {"required": ["b"], "properties": {"b": {}}}],
+            "type": "object",
+        },
+        {"properties": {"a": {"type": "array", "maxItems": 1, "items": {"type": "integer"}}}, "required": ["a"]},
+        {"properties": {"a": {"type": "string", "minLength": 50}}, "required": ["a"]},
+    ],
+)
+def test_all_values_of_a_schema_fit(schema):
+    assert list(unusable_parts(schema)) == []
+    assert None not in values_of(schema, 40)
+
+
+def test_inputs_of_runs_fit_and_the_shortest_one_does(tmp_path):
+    (tmp_path / "flow.yaml").write_text("version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n")
+    schema = {"type": "object", "required": ["a"], "properties": {"a": {"enum": [1, 2]}, "b": {"type": "string"}}}
+    sim = {"inputSchema": schema, "always": ["$.input.a == 1"]}
+    file = Loader(Limits()).load(tmp_path / "x.flowtest.yaml", json.dumps({"flow": "flow.yaml", "sim": sim}))
+    (failure,) = simulate_file(file, Rules(Limits())).failures
+    assert failure.run.case.input == {"a": 2}
+
+
+def test_a_server_applies_no_schemas():
+    text = f"version: v1\ntype: flow\nsteps:{STEPS}"
+    flow = parse(text, Limits()).flow
+    tests = f"flow: flow.yaml\ntests: [{{name: a, expect: {{outputSchema: {TOTAL}}}}}]"
+    with pytest.raises(DefinitionRejected) as rejected:
+        load_with(text, flow, tests, Limits(), Work())
+    assert rejected.value.message == "line 2, column 42: a server does not apply JSON Schemas"
+    of_runs = f"flow: flow.yaml\nsim: {{outputSchema: {TOTAL}, inputSchema: {{pattern: x}}}}"
+    file = load_with(text, flow, of_runs, Limits(), Work())
+    assert (file.simulation.properties, file.simulation.input_schema) == ((), None)
