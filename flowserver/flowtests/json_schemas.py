@@ -1,6 +1,6 @@
 """JSON Schemas of outputs and inputs. Loaded when a test file has one: its library takes long to load.
 
-A schema is the text of whoever wrote the test file. It fetches nothing: `$ref` reaches only into the schema itself.
+A schema fetches nothing: `$ref` reaches only into the schema itself.
 """
 
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """Values that fit a JSON Schema, for inputs of simulated executions; those at its bounds more often than others.
 
-Not every keyword can be turned round. One that cannot is refused when the file is read, and so is a schema for which
+Not every keyword can be turned round. The others are refused when the file is read, and so is a schema for which
 no value is found: a simulation must not leave out inputs that the schema means.
 """
 
