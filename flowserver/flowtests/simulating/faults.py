@@ -91,33 +91,35 @@ def _retries_of(step: TaskStep, error: str) -> int:
 
 def _kinds_of(ordered: Ordered) -> Iterator[tuple[FaultKind, str]]:
     step, command = ordered.step, ordered.command
+    if command.asynchronous and command.token is None:
+        return  # the server takes the submission, and its end concerns no step
     waits = command.pattern is Pattern.WAIT_FOR_CALLBACK
-    has_result = not waits and (not command.asynchronous or command.token is not None)
-    has_end = command.deadline_at is not None
     named = list(_named(step))
-    if has_result:
+    if not waits:
         yield from ((FaultKind.ERROR, name) for name in named)
-    if isinstance(step.target, FunctionTarget):
+    yield from _errors_of(ordered, has_result=not waits)
+    if command.deadline_at is not None:
+        yield FaultKind.TIMEOUT, ""
+        yield (FaultKind.LATE_CALLBACK if waits else FaultKind.LATE), ""
+    if not waits:
+        yield FaultKind.SLOW, ""
+        return
+    yield from ((FaultKind.FAILED_CALLBACK, name) for name in named or [REJECTED])
+    for kind in (FaultKind.MISSING_CALLBACK, FaultKind.EARLY_CALLBACK, FaultKind.DUPLICATE_CALLBACK):
+        yield kind, ""
+
+
+def _errors_of(ordered: Ordered, *, has_result: bool) -> Iterator[tuple[FaultKind, str]]:
+    """The errors that the callee or its service answers, named by the step or not."""
+    target = ordered.step.target
+    if isinstance(target, FunctionTarget):
         if has_result:
             yield FaultKind.UNEXPECTED, UNEXPECTED_ERROR
             yield FaultKind.INVALID, INVALID_LOCAL
         yield FaultKind.THROTTLED, THROTTLED_ERROR
-    if isinstance(step.target, FlowTarget) and has_result:
+    if isinstance(target, FlowTarget) and ordered.command.pattern is Pattern.SYNC:
         yield FaultKind.UNEXPECTED, FAILED
-    yield from ((FaultKind.SERVER_ERROR, name) for name in _server_errors(step))
-    if has_end:
-        yield FaultKind.TIMEOUT, ""
-    if has_result:
-        yield FaultKind.SLOW, ""
-        if has_end:
-            yield FaultKind.LATE, ""
-    if waits:
-        yield from ((FaultKind.FAILED_CALLBACK, name) for name in named or [REJECTED])
-        yield FaultKind.MISSING_CALLBACK, ""
-        yield FaultKind.EARLY_CALLBACK, ""
-        yield FaultKind.DUPLICATE_CALLBACK, ""
-        if has_end:
-            yield FaultKind.LATE_CALLBACK, ""
+    yield from ((FaultKind.SERVER_ERROR, name) for name in _server_errors(ordered.step))
 
 
 def _named(step: TaskStep) -> Iterator[str]:

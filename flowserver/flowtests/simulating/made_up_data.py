@@ -14,7 +14,9 @@ from flowserver.language.graph import Flow, TaskStep
 
 LEVELS_MAX: Final = 12
 VALUES_MAX: Final = 300
-"""Of one document; further lists in it are empty, and objects if there are twice as many."""
+"""Of one document; further lists in it are empty, and no objects are made if there are twice as many."""
+RECURSIONS_MAX: Final = 2
+"""How often an object is in another one with the same facts: a key that is read in itself."""
 _OTHERS_SHARE: Final = 0.5
 NUMBERS: Final = (1, 2, 3, 10)
 SECONDS: Final = (1, 10, 0)
@@ -56,6 +58,8 @@ class _Document:
         self._kinds = kinds
         self._choices = choices
         self._left = VALUES_MAX
+        self._around: list[int] = []
+        """The facts of the objects around a value."""
 
     def value(self, name: str, level: int) -> Json:
         """The value of a key."""
@@ -65,9 +69,12 @@ class _Document:
             is_full = level > LEVELS_MAX or self._left < 0
             size = 0 if is_full else max(self._choices.size(level), facts.size_min)
             return [self.value(facts.element, level + 1) for _ in range(size)]
-        if facts.members:
-            is_endless = level > LEVELS_MAX or self._left < -VALUES_MAX
-            return {} if is_endless else {key: self.value(key, level + 1) for key in facts.members}
+        is_endless = level > LEVELS_MAX or self._left < -VALUES_MAX or self._around.count(id(facts)) > RECURSIONS_MAX
+        if facts.members and not is_endless:
+            self._around.append(id(facts))
+            found = {key: self.value(key, level + 1) for key in facts.members}
+            self._around.pop()
+            return found
         return self._choices.one_of(_values(name, facts))
 
 
