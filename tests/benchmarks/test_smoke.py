@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import flowserver
-from tests.benchmarks import calls, flow_tests, pairs, turns
+from tests.benchmarks import calls, flow_tests, pairs, simulations, turns
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
@@ -71,6 +71,14 @@ def _checkout(folder: Path) -> Path:
 def test_turns_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     turns.main(["--together", "2", "--rounds", "3"])
     assert re.match(r"2 together: \d+\.\d{3} ms of processor time", capsys.readouterr().out)
+
+
+def test_simulations_are_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "flow.yaml").write_text("version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n")
+    simulations.main(["--runs", "2", "--corpus", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "\nsaga: 2 runs with " in shown
+    assert f"\n{tmp_path.name}: 1 simulations, p50 " in shown
 
 
 def test_flow_tests_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
