@@ -127,3 +127,21 @@ steps:
     steps: [{type: pass, name: Parcel}]
 """
     assert errors_in(text) == []
+
+
+def test_a_name_for_a_list_and_for_a_number_makes_no_error() -> None:
+    """`order.items` is a list and `page.items` has `seconds`: no made-up `items` is both."""
+    text = """version: v1
+type: flow
+inputMappings:
+  - {target: order, source: $input.order}
+  - {target: page, source: $input.page}
+steps:
+  - type: foreach
+    name: Pack
+    iterationMapping: {collection: $.order.items, item: item}
+    outputMappings: []
+    steps: [{type: pass, name: Each}]
+  - {type: wait, name: Pause, duration: $.page.items.seconds}
+"""
+    assert errors_in(text) == []

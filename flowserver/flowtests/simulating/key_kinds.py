@@ -2,8 +2,9 @@
 
 A definition has no types. But it reads keys: a condition compares `status` with "done", a foreach goes through `parts`,
 a wait lasts `delay` seconds. So each name of a key has facts, and names that mappings copy to each other share theirs.
-It is enough to know names: `order.id` and `customer.id` are two ids. Nothing that is made up from here is wrong data;
-it is only not the flow's own.
+It is enough to know names: `order.id` and `customer.id` are two ids. If one name is for different things, such as a
+list `order.items` and a number `page.items`, what is made up for it is wrong in one place: `KeyKinds.contradict` says
+so. Other data that is made up from here is not wrong; it is only not the flow's own.
 """
 
 from collections.abc import Iterator
@@ -47,6 +48,12 @@ class KeyFacts:
     word: str | None = None
     """What their texts are made of instead of their names: they are compared with each other, so they can be equal."""
 
+    @property
+    def contradict(self) -> bool:
+        """Whether no value has them all: a list is no object, and neither is a number or a text."""
+        is_scalar = bool(self.kinds) or any(value is not None for value in self.constants.values())
+        return (self.element is not None) + bool(self.members) + is_scalar > 1
+
     def add(self, other: "KeyFacts") -> None:
         """Take in what is known of other keys."""
         self.constants |= other.constants
@@ -71,6 +78,11 @@ class KeyKinds:
     def of(self, name: str) -> KeyFacts:
         """The facts of a key."""
         return self._facts.setdefault(self._root(name), KeyFacts())
+
+    @property
+    def contradict(self) -> bool:
+        """Whether a name is used for different things, so that data made up by names is wrong somewhere."""
+        return any(facts.contradict for facts in self._facts.values())
 
     def _root(self, name: str) -> str:
         parent = self._parents.get(name, name)

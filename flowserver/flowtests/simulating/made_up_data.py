@@ -31,6 +31,11 @@ class MadeUpData:
         self._read = ReadKeys(flow, self._kinds)
         self._repeated = {id(step) for path, step in walk(flow) if "[]" in path}
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether some of it is surely wrong: the flow uses one name for different things."""
+        return self._kinds.contradict
+
     def input(self, choices: Choices) -> JsonObject:
         """An input with every key that the flow reads."""
         document = _Document(self._kinds, choices)

@@ -89,6 +89,11 @@ class Simulator:
         self._schema = settings.input_schema
         self._data = {id(source.flow): MadeUpData(source.flow) for source in file.sources}
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether made-up data of a flow is surely wrong somewhere."""
+        return any(data.is_doubtful for data in self._data.values())
+
     def run(self, script: Script, watcher: Watcher | None = None) -> SimulatedRun:
         """Make a run; equal scripts make equal runs."""
         case = Case(

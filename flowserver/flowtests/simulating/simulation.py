@@ -20,7 +20,7 @@ from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.properties import Broken, Property
-from flowserver.flowtests.property_names import SUCCEEDS, severity_of
+from flowserver.flowtests.property_names import OWN_MISTAKE, SUCCEEDS, severity_of
 from flowserver.flowtests.simulating.default_properties import default_properties
 from flowserver.flowtests.simulating.faults import Fault, faults_of
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
@@ -176,7 +176,7 @@ class _Simulation:
         run = self._simulator.run(script)
         self._note(number, run)
         story = story_of(self._simulator, script)
-        failures = (_failure(each, run, each.broken, story) for each in self._found.values())
+        failures = (self._failure(each, run, each.broken, story) for each in self._found.values())
         return replace(self._result(tuple(failures)), story=story)
 
     def _result(self, failures: tuple[Failure, ...]) -> Simulation:
@@ -255,7 +255,7 @@ class _Simulation:
 
     def _shortest(self, found: _Found) -> Failure:
         run, broken = shortest(self._simulator, found.run, found.property, found.broken)
-        return _failure(found, run, broken, story_of(self._simulator, run.script))
+        return self._failure(found, run, broken, story_of(self._simulator, run.script))
 
     def _of_all(self) -> Iterator[Failure]:
         """What is wrong with all runs together."""
@@ -271,11 +271,11 @@ class _Simulation:
         step = end.failed_step
         yield Failure(SUCCEEDS, Severity.WARNING, message, step, None, expected, run, story, 0, self._done)
 
-
-def _failure(found: _Found, run: SimulatedRun, broken: Broken, story: tuple[StoryLine, ...]) -> Failure:
-    each = found.property
-    severity = severity_of(each.name)
-    expected = each.expectation()
-    return Failure(
-        each.name, severity, broken.message, broken.path, each.span, expected, run, story, found.first, found.count
-    )
+    def _failure(self, found: _Found, run: SimulatedRun, broken: Broken, story: tuple[StoryLine, ...]) -> Failure:
+        each = found.property
+        is_doubtful = each.name == OWN_MISTAKE and self._simulator.is_doubtful
+        severity = Severity.WARNING if is_doubtful else severity_of(each.name)
+        expected = each.expectation()
+        return Failure(
+            each.name, severity, broken.message, broken.path, each.span, expected, run, story, found.first, found.count
+        )
