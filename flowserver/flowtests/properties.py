@@ -117,12 +117,14 @@ class Compensated:
         done = [path for path in _of_step(self.step, record.done) if record.done[path]]
         is_wanted = self._is_wanted(record)
         if is_wanted:
+            undone = _Together(ran)
             for path in done:
-                if not any(_are_together(path, each) for each in ran):
+                if not undone.has(path):
                     return Broken(f"step {path} has succeeded and is not undone: {self.undo} does not run", path)
         possible = [*done, *_of_step(self.step, record.unsure)] if is_wanted else []
+        could_be = _Together(possible)
         for path in ran:
-            if not any(_are_together(each, path) for each in possible):
+            if not could_be.has(path):
                 return Broken(f"step {path} runs, although {self._why(is_wanted)}", path)
         return None
 
@@ -247,9 +249,33 @@ def _of_step(wanted: str, paths: Iterable[str]) -> Iterator[str]:
     return (path for path in paths if names_step(wanted, path, path.rpartition(".")[2]))
 
 
-def _are_together(one: str, other: str) -> bool:
-    """Whether entries of two steps belong together: not if they are in different iterations of a loop around both."""
-    for mine, others in zip(one.split("."), other.split("."), strict=False):
-        if mine != others:
-            return general(mine) != general(others)
-    return True
+class _Together:
+    """Entries of steps, and which others belong to them: not those of another iteration of a loop around both."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_step: dict[str, list[str]] = {}
+        """By path without numbers."""
+        for path in paths:
+            self._by_step.setdefault(general(path), []).append(path)
+        self._loops: dict[tuple[str, str], set[str]] = {}
+
+    def has(self, path: str) -> bool:
+        """Whether one of the entries belongs to another step's entry."""
+        return any(self._has(path, step) for step in self._by_step)
+
+    def _has(self, path: str, step: str) -> bool:
+        own = general(path)
+        shared = _shared_parts(own, step)
+        if (own, step) not in self._loops:
+            self._loops[own, step] = {_begin(each, shared) for each in self._by_step[step]}
+        return _begin(path, shared) in self._loops[own, step]
+
+
+def _shared_parts(one: str, other: str) -> int:
+    """How many parts of two paths are the same lists."""
+    pairs = zip(one.split("."), other.split("."), strict=False)
+    return next((number for number, (mine, others) in enumerate(pairs) if mine != others), one.count(".") + 1)
+
+
+def _begin(path: str, parts: int) -> str:
+    return ".".join(path.split(".")[:parts])

@@ -52,6 +52,8 @@ class Record:
     calls: list[Call] = field(default_factory=list)
     events: int = 0
     turns: int = 0
+    units: int = 0
+    """The work of the run, in units of a budget."""
     visited: int = 0
     """How many values the conditions of properties have visited."""
     endless: str | None = None

@@ -142,10 +142,10 @@ class VirtualRun:
 
     def _note(self, running: Running, turn: Turn) -> None:
         record, limits = self.record, self._limits
-        self._budget.spend(1 + sum(turn.part_bytes.values()) // UNIT_BYTES)
+        self._spend(1 + sum(turn.part_bytes.values()) // UNIT_BYTES)
         for event in turn.events:
             path = running.paths.add(event).path
-            self._budget.spend(1 + (len(event.detail) + len(path)) // UNIT_BYTES)
+            self._spend(1 + (len(event.detail) + len(path)) // UNIT_BYTES)
             if running is self._root:
                 record.add(event, path)
             if self._observe is not None:
@@ -154,6 +154,10 @@ class VirtualRun:
         record.events += len(turn.events)
         if record.events > limits.flow_test_events_max or record.turns > limits.flow_test_turns_max:
             raise CaseStopped(self._without_end(record.events > limits.flow_test_events_max))
+
+    def _spend(self, units: int) -> None:
+        self.record.units += units
+        self._budget.spend(units)
 
     def _without_end(self, has_many_events: bool) -> Finding:
         limits = self._limits

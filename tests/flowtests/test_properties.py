@@ -92,6 +92,32 @@ def test_iterations_are_compensated_by_themselves(messages):
     ]
 
 
+def test_nested_iterations_belong_together(run_tests):
+    steps = """
+  - type: foreach
+    name: Trips
+    iterationMapping: {collection: $.trips, item: trip}
+    steps:
+      - type: foreach
+        name: Legs
+        iterationMapping: {collection: $.trip, item: leg}
+        steps: [{type: task, name: Book, resourceArn: 'acs:fc:::functions/book'}]
+      - type: choice
+        name: Late
+        choices: [{condition: '$.trip[0] == "late"', steps: [{type: pass, name: Cancel}]}]
+"""
+    wanted = "compensated: {Book: {by: Cancel, when: 'true'}}"
+    functions = "functions: {book: {always: true}}"
+    given = "{trips: [[late, a], [b, c], [late]]}"
+
+    def found(trips: str) -> list[str]:
+        tests = f"{functions}\ninput: {trips}\ntests: [{{name: a, expect: {{{wanted}}}}}]\n"
+        return [each.message for each in run_tests(steps, tests)[0].failures]
+
+    assert found(given) == ["step Trips[1].Legs[0].Book has succeeded and is not undone: Cancel does not run"]
+    assert found("{trips: [[late, a], [late]]}") == []
+
+
 def test_at_most_once_is_for_each_iteration(messages):
     assert messages("atMostOnce: [Book]", steps=LOOP, given="{trips: [a, b]}") == []
     assert messages("atMostOnce: ['Trips[].Book']", steps=LOOP, given="{trips: [a, b]}") == []

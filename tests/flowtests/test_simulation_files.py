@@ -282,3 +282,10 @@ def test_a_run_that_is_too_long_to_follow_breaks_nothing(simulated):
     assert simulation.cut_short > 0
     assert simulation.failures == ()
     assert simulation.statuses["Succeeded"] == 30 - simulation.cut_short
+
+
+def test_a_large_flow_gets_fewer_runs(simulated):
+    steps = "".join(f"  - {{type: task, name: t{n}, resourceArn: 'acs:fc:::functions/f{n}'}}\n" for n in range(400))
+    simulation = simulated(steps, "sim: {ignore: []}")
+    assert 0 < simulation.runs < 100
+    assert simulation.failures == ()

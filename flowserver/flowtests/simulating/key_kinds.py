@@ -85,9 +85,10 @@ class KeyKinds:
         return any(facts.contradict for facts in self._facts.values())
 
     def _root(self, name: str) -> str:
-        parent = self._parents.get(name, name)
-        while parent != name:
-            name, parent = parent, self._parents.get(parent, parent)
+        parents = self._parents
+        while (parent := parents.get(name, name)) != name:
+            parents[name] = parents.get(parent, parent)  # so the way is short the next time
+            name = parent
         return name
 
     def _join(self, one: str, other: str) -> None:

@@ -1,6 +1,10 @@
 """Which keys a flow reads of its input, and of the result of each task."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
 
 from flowserver.expressions.conditions import paths_in
 from flowserver.expressions.paths import Path
@@ -24,42 +28,74 @@ Keys = dict[str, bool]
 step reads it."""
 
 
+KEYS_MAX: Final = 200
+"""Keys of one result: those that are read next after its step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ListKeys:
+    """What is read of the local of one list of steps."""
+
+    order: list[str]
+    """The keys in the order in which they are read first."""
+    first_read: dict[str, int]
+    """By key the position of the step that reads it first."""
+    put_out: dict[str, list[int]]
+    """By key the positions of the steps whose mappings put it out."""
+
+    def after(self, index: int) -> Keys:
+        """The keys that a step's result can have, those first that are read next."""
+        begin = bisect_right(self.order, index, key=self.first_read.__getitem__)
+        found = islice(chain(self.order[begin:], self.order[:begin]), KEYS_MAX)
+        return {key: self._is_others(key, index) for key in found}
+
+    def _is_others(self, key: str, index: int) -> bool:
+        return any(at != index and at < self.first_read[key] for at in self.put_out.get(key, ()))
+
+
 class ReadKeys:
     """The keys that are read in one flow."""
 
     def __init__(self, flow: Flow, kinds: KeyKinds) -> None:
         self._kinds = kinds
+        self._tasks: dict[int, tuple[_ListKeys, int]] = {}
+        """By the identity of the task: what is read in its list, and its position there."""
         self._of_results: dict[int, Keys] = {}
-        """By the identity of the task."""
-        self._note_results(flow.root, dict(self._mapped(flow.output_mappings, Root.LOCAL)))
+        self._note_tasks(flow.root, dict(self._mapped(flow.output_mappings, Root.LOCAL)))
         given = flow.input_mappings
         self.of_input: Keys = self._outer(flow.root) if given is None else dict(self._mapped(given, Root.INPUT))
 
     def of_result(self, step: TaskStep) -> Keys:
         """The keys that are read of what a task's call returns."""
+        if id(step) not in self._of_results:
+            keys, index = self._tasks[id(step)]
+            own = step.output_mappings
+            self._of_results[id(step)] = keys.after(index) if own is None else dict(self._mapped(own, Root.LOCAL))
         return self._of_results[id(step)]
 
-    def _note_results(self, steps: StepList, after: Keys) -> None:
-        """Note the results of the tasks in a list; `after` are the keys that are read of what the list leaves."""
-        read = {**after}
-        first_read: dict[str, int] = {}
-        put_out: dict[str, list[int]] = {}
-        for index, step in enumerate(steps.steps):
-            mine = self._local(step)
-            read |= mine
-            first_read = dict.fromkeys(mine, index) | first_read
-            for key in _put_out(step):
-                put_out.setdefault(key, []).append(index)
-        before_read = {key: [at for at in put_out.get(key, ()) if at < first_read.get(key, at + 1)] for key in read}
+    def _note_tasks(self, steps: StepList, left: Keys) -> None:
+        """Note the tasks in a list; `left` are the keys that are read of what the list leaves."""
+        keys = self._keys_of(steps, left)
         for index, step in enumerate(steps.steps):
             own = step.output_mappings
             if isinstance(step, TaskStep):
-                mixed = {key: any(at != index for at in before_read[key]) for key in read}
-                self._of_results[id(step)] = mixed if own is None else dict(self._mapped(own, Root.LOCAL))
+                self._tasks[id(step)] = keys, index
             is_list = isinstance(step, (ParallelStep, ForeachStep))
-            left = read if own is None and not is_list else dict(self._mapped(own, Root.LOCAL, 1 if is_list else 0))
+            read = keys.after(index) if own is None and not is_list else None
             for _, inner in lists_of(step):
-                self._note_results(inner, left)
+                self._note_tasks(inner, read or dict(self._mapped(own, Root.LOCAL, 1 if is_list else 0)))
+
+    def _keys_of(self, steps: StepList, left: Keys) -> _ListKeys:
+        first_read: dict[str, int] = {}
+        put_out: dict[str, list[int]] = {}
+        for index, step in enumerate(steps.steps):
+            for key in self._local(step):
+                first_read.setdefault(key, index)
+            for key in _put_out(step):
+                put_out.setdefault(key, []).append(index)
+        for key in left:
+            first_read.setdefault(key, len(steps.steps))
+        return _ListKeys(sorted(first_read, key=first_read.__getitem__), first_read, put_out)
 
     def _local(self, step: Step) -> Keys:
         """The keys that a step reads of the `$local` of its list."""

@@ -11,8 +11,8 @@ from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE
 from flowserver.flowtests.simulating.runs import INPUT, Script, SimulatedRun, Simulator, data_key
 
-EVENTS_MAX: Final = 100_000
-"""Events of all tries together: a second or two."""
+UNITS_MAX: Final = 100_000
+"""Work of all tries together, in units of a budget: a second or two."""
 PARTS_MAX: Final = 16
 """A list is made smaller by a part of its elements, at least by one of so many."""
 PLAINER_MAX: Final = 20
@@ -36,7 +36,7 @@ class _Shrinking:
         self._property = property
         self._run = run
         self._broken = broken
-        self._events_left = EVENTS_MAX
+        self._units_left = UNITS_MAX
 
     def shortest(self) -> tuple[SimulatedRun, Broken]:
         """Try smaller scripts until none of them breaks the property."""
@@ -78,10 +78,10 @@ class _Shrinking:
 
     def _try(self, script: Script) -> bool:
         """Make the run of a script, and keep it if it breaks the property in the same way."""
-        if self._events_left <= 0 or script == self._run.script:
+        if self._units_left <= 0 or script == self._run.script:
             return False
         run = self._simulator.run(script)
-        self._events_left -= run.record.events
+        self._units_left -= run.record.units
         broken = None if run.cut_short else self._property.broken_by(run.record)
         if broken is None or broken.path != self._broken.path:
             return False

@@ -37,10 +37,10 @@ RUNS_MIN: Final = 100
 RUNS_MAX: Final = 1_000
 QUIET_RUNS: Final = 50
 """If the number of runs is not given, a simulation ends when each single fault has had a run, and so many drawn runs
-were like earlier ones; not before RUNS_MIN runs, and at the latest after RUNS_MAX or EVENTS_MAX.
+were like earlier ones; not before RUNS_MIN runs, and at the latest after RUNS_MAX or UNITS_MAX.
 """
-EVENTS_MAX: Final = 100_000
-"""Events of all runs, if their number is not given: about two seconds."""
+UNITS_MAX: Final = 100_000
+"""Work of all runs, in units of a budget, if their number is not given: about two seconds."""
 BROKEN_RUNS_MAX: Final = 20
 """A simulation ends early after so many runs that break a property."""
 ENDLESS_RUNS_MAX: Final = 3
@@ -158,7 +158,7 @@ class _Simulation:
         self._found: dict[tuple[int, str | None], _Found] = {}
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
-        self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._events = self._cut_short = 0
+        self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._units = self._cut_short = 0
         self._seen: set[Hashable] = set()
         self._has_all_singles = False
 
@@ -188,7 +188,7 @@ class _Simulation:
             return True
         if self._settings.runs is not None:
             return done >= self._settings.runs
-        if done >= RUNS_MAX or self._events >= EVENTS_MAX:
+        if done >= RUNS_MAX or self._units >= UNITS_MAX:
             return True
         return done >= RUNS_MIN and self._has_all_singles and self._quiet_runs >= QUIET_RUNS
 
@@ -222,7 +222,7 @@ class _Simulation:
     def _note(self, number: int, run: SimulatedRun) -> None:
         record = run.record
         self._done += 1
-        self._events += record.events
+        self._units += record.units
         self._statuses[str(record.execution.status)] += 1
         self._faults.update(str(fault.kind) for fault in run.calls.faults)
         self._endless_runs += record.endless is not None
