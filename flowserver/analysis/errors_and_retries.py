@@ -9,6 +9,7 @@ from flowserver.analysis.ways import loops_of
 from flowserver.language.arrows import Arrow, Way, arrows_from
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
+    ActionTarget,
     CatchRule,
     FlowTarget,
     Pattern,
@@ -106,6 +107,8 @@ def _doubt_of(name: str, step: TaskStep, *, is_alone: bool) -> str | None:
         if name == TASK_TIMEOUT and is_alone and step.timeout_seconds is None and not is_child:
             return "a task without `timeoutSeconds` has no time-out; a function's own is `FC.Unknown`"
         return None
+    if isinstance(step.target, ActionTarget) and not name.startswith(("FC.", "FnF.", f"{step.target.service}.")):
+        return f"the errors of this action begin with `{step.target.service}.`"
     if name.lower() in _ALL_ELSEWHERE:
         return f"names match exactly; `{ALL_ERRORS}` names all errors"
     if name == "FnF.ExecutionTimeout":

@@ -238,8 +238,9 @@ def _check_path(
         message = f"`{what}`: {shown(path.text)} finds nothing in any execution, so the step always fails"
         subject.report("step-always-fails", span, message, "`$` is the step's own input: inputMappings build it")
         return
-    if presence is Presence.ALWAYS and (needed := _unfit(what, shape)):
-        message = f"`{what}`: {shown(path.text)} is {_kind(shape)} in every execution, not {needed}"
+    if needed := _unfit(what, shape):
+        kind = _kind(shape) if presence is Presence.ALWAYS else f"{_kind(shape)} or missing"
+        message = f"`{what}`: {shown(path.text)} is {kind} in every execution, not {needed}"
         subject.report("step-always-fails", span, message, "a source that finds nothing gives null")
         return
     key = path.segments[0] if path.segments else None

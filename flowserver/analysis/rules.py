@@ -58,8 +58,10 @@ RULES: Final[dict[str, Rule]] = {
         "a further start of it starts nothing. For a flow that runs once it is right.",
     ),
     "doubtful-error-name": _doubt(
-        "`retry` or `catch` names an error that the server does not make, but that is near to one.",
-        "Names match exactly. A function can raise an error of any name, though.",
+        "`retry` or `catch` names an error that the server does not make, but that is near to one, or that an action "
+        "cannot fail with.",
+        "Names match exactly, and the errors of an action begin with its service. A function can raise an error of any "
+        "name, though.",
     ),
     "loop-without-pause": _doubt(
         "A loop makes calls as fast as they are answered, and no number bounds it.",

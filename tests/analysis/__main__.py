@@ -1,8 +1,12 @@
-"""`python -m tests.analysis soundness [--seed N] [--runs M] [--processes P]`, `python -m tests.analysis corpus`.
+"""`python -m tests.analysis soundness [--seed N] [--runs M] [--processes P]`, `python -m tests.analysis corpus`,
+`python -m tests.analysis reachability [--seed N] [--flows M]`.
 
 `soundness` runs random flows and checks that nothing happens which `flowserver prove` calls impossible. Flow K of seed
 N is the flow N + K of `random_flow`. It prints the totals, then each wrong claim with its flow and run; the exit code
 is 1 if there is one.
+
+`reachability` looks with Hypothesis for runs that do what `prove` calls possible of random flows. It prints which share
+of that was reached, and why the rest was not.
 
 `corpus` prints how many bugs of the corpus each tool finds, and the processor time that a flow takes.
 """
@@ -15,6 +19,7 @@ import time
 from statistics import median
 
 from tests.analysis.corpus import BEHAVIOURAL, CORRECT, SEEDED, entries, examine, table
+from tests.analysis.reachability import NOT_FOUND, Search, search_seeds
 from tests.analysis.soundness import RUNS_PER_FLOW, Tally, check_flows
 
 FLOWS_PER_TASK = 20
@@ -23,7 +28,20 @@ WRONG_SHOWN = 20
 
 def main() -> int:
     arguments = _arguments()
-    return _soundness(arguments) if arguments.check == "soundness" else _corpus()
+    if arguments.check == "corpus":
+        return _corpus()
+    return _soundness(arguments) if arguments.check == "soundness" else _reachability(arguments)
+
+
+def _reachability(arguments: argparse.Namespace) -> int:
+    total = Search()
+    seeds = [[seed] for seed in range(arguments.seed, arguments.seed + arguments.flows)]
+    with multiprocessing.get_context("fork").Pool(arguments.processes) as pool:
+        for found in pool.imap_unordered(search_seeds, seeds):
+            total.add(found)
+    print(f"seed {arguments.seed}, {arguments.flows} flows: {total}")
+    print(*(f"{goal}: {reason}" for goal, reason in sorted(total.left.items()) if reason == NOT_FOUND), sep="\n")
+    return 0
 
 
 def _corpus() -> int:
@@ -51,9 +69,10 @@ def _soundness(arguments: argparse.Namespace) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.analysis", description=__doc__)
-    parser.add_argument("check", choices=["soundness", "corpus"])
+    parser.add_argument("check", choices=["soundness", "corpus", "reachability"])
     parser.add_argument("--seed", type=int, default=1, help="number of the first flow (default 1)")
     parser.add_argument("--runs", type=int, default=10_000, help="how many executions at least (default 10,000)")
+    parser.add_argument("--flows", type=int, default=50, help="how many flows to search in (default 50)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one per CPU")
     return parser.parse_args()
 

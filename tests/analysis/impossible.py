@@ -12,6 +12,8 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject, load_json
 from flowserver.base.limits import Limits
 from flowserver.expressions.condition_nodes import Compare, Literal, Negate, Node, Not, Select
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX
+from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import EVERY, MISSING, Path, find
 from flowserver.expressions.references import Reference, resolve
 from flowserver.language.diagnostics import shown
@@ -34,6 +36,7 @@ from flowserver.machine.events import Event, EventType
 from flowserver.machine.retry_and_catch import ALL_ERRORS
 from flowserver.machine.state import Status
 from flowserver.machine.step_summary_fold import StepSummaries
+from flowserver.machine.steps.choice import DEFAULT_OPTION, choose
 from tests.support.world import World
 
 Fact = tuple[str | int, ...]
@@ -85,6 +88,14 @@ class Claims:
         elif rule == "passes-limit":
             for name, attribute in self._parts[at, "mappings"]:
                 yield "started" if attribute == "inputMappings" else "succeeded", name
+
+    def shown_by(self, finding: Finding) -> Iterator[Fact]:
+        """The facts that the path of a finding shows."""
+        if finding.id == "missing-on-path":
+            yield from (("not found", *part) for part in self._parts[finding.span, "source"])
+        else:
+            for name, path in self._parts[finding.span, "path"]:
+                yield "not read", name, path
 
     def _note_step(self, places: Places, step: Step) -> None:
         name, span = step.name, step.span
@@ -189,8 +200,11 @@ class _Reading:
                 self.facts.add(("started", name))
                 self._inputs[path] = detail["input"]
                 for _, read in paths_of(step):
-                    if _is_value(read.segments, find(read, detail["input"])):
-                        self.facts.add(("read", name, read.text))
+                    is_there = _is_value(read.segments, find(read, detail["input"]))
+                    self.facts.add(("read" if is_there else "not read", name, read.text))
+                if isinstance(step, ChoiceStep):
+                    option = choose(step, detail["input"], Fuel(CONDITION_VALUES_MAX))
+                    self.facts.add(("took", name, DEFAULT_OPTION if option is None else option))
             case EventType.STEP_SUCCEEDED:
                 self.facts |= {("succeeded", name), ("passed", name)}
                 given = self._inputs.pop(path)
@@ -217,8 +231,8 @@ class _Reading:
         for number, mapping in enumerate(mappings or ()):
             if isinstance(mapping.source, Reference):
                 value = resolve(mapping.source, input=given, local=local, context=whole, fuel=None)
-                if _is_value(mapping.source.path.segments, value):
-                    self.facts.add(("found", name, attribute, number))
+                is_there = _is_value(mapping.source.path.segments, value)
+                self.facts.add(("found" if is_there else "not found", name, attribute, number))
 
 
 def paths_of(step: Step) -> Iterator[tuple[tuple[str | int, ...], Path]]:

@@ -166,10 +166,16 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def definition_text(definition: JsonObject) -> str:
+    """A definition as YAML."""
+    text: str = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, width=200)
+    return text
+
+
 def random_flow(seed: int) -> tuple[str, Limits]:
     """A definition, and the limits under which it runs, which it often passes."""
     random = Random(f"rules {seed}")
-    text: str = yaml.dump(RuleGenerator(random).definition(), Dumper=_Dumper, sort_keys=False, width=200)
+    text = definition_text(RuleGenerator(random).definition())
     bytes_max = 2 * LARGE_BYTES if random.random() < 0.25 else 100_000
     window = random.choice([1, 2, 100])
     items_max = random.choice([2, 3, 50])

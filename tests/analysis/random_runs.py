@@ -5,13 +5,18 @@ definition reads, at any level, with values that its conditions compare.
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
+from typing import Final
 
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.base.limits import Limits
+from flowserver.flowtests.simulating.key_kinds import KeyKinds
 from flowserver.language.graph import ActionTarget, Flow, FlowTarget, QueueTarget, TaskStep, TopicTarget
 from flowserver.machine.commands import InvokeTask
+from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Failure, Message, Result, Success, TaskReplied
 from flowserver.machine.retry_and_catch import ALL_ERRORS, INVALID_LOCAL
 from flowserver.machine.sent_messages import reply_of
@@ -28,40 +33,90 @@ _KEYS = re.compile(r"(?<=[.])[A-Za-z_]\w*")
 _PATHS = re.compile(r"\$(?:input|local)?(?:\.\w+|\[[^\]\s]*\])+")
 _TEXTS = re.compile(r'"([^"\\\n]{1,20})"|`([^`\n]{1,20})`')
 _NUMBERS = re.compile(r"(?<=[=<>] )-?\d+(?:\.\d+)?")
-_LISTS = re.compile(r"(\w+)\[|collection: \S*?(\w+)$", re.MULTILINE)
+
+
+ABSENT: Final = "(absent)"
+SILENT: Final = "(silent)"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is to have, nearly always: the values of keys, and the outcomes of steps' calls.
+
+    A value is ABSENT, or any JSON value. An outcome is "" for success, SILENT, or the name of an error.
+    """
+
+    values: Mapping[str, Json] = field(default_factory=dict)
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+
+
+KEPT: Final = 0.9
+"""How often a plan is kept."""
 
 
 class Vocabulary:
     """What inputs and answers are made of."""
 
     def __init__(self, text: str, flow: Flow) -> None:
-        self._keys = sorted({key for path in _PATHS.findall(text) for key in _KEYS.findall(path)} | {"a"})
-        self._lists = {*LISTS, *(one or other for one, other in _LISTS.findall(text))}
+        self.keys = sorted({key for path in _PATHS.findall(text) for key in _KEYS.findall(path)} | {"a"})
+        self._kinds = KeyKinds(flow)
+        self._lists = {*LISTS, *(key for key in self.keys if self._kinds.of(key).element is not None)}
         texts = {one or other for one, other in _TEXTS.findall(text)}
         self._texts = [*sorted(texts), "text", "1", "true", "", format_instant(NOW_MS + 3_000)]
-        self._numbers: list[float] = [*sorted({int(float(found)) for found in _NUMBERS.findall(text)}), 0, 1, 2, 3, -1]
+        numbers = {int(float(found)) + more for found in _NUMBERS.findall(text) for more in (0, 1)}
+        self._numbers: list[float] = [*sorted(numbers), 0, 1, 2, 3, -1]
         named: set[str] = set()
         for steps in flow.lists:
             for step in steps.steps:
                 if isinstance(step, TaskStep):
                     named |= frozenset().union(*(entry.errors for entry in (*step.retry, *step.catch)))
-        self._errors = sorted((named - {ALL_ERRORS}) | {"E1", "E3", "FnF.TaskTimeout"})
+        self.errors = sorted((named - {ALL_ERRORS}) | {"E1", "E3", "FnF.TaskTimeout"})
 
-    def document(self, random: Random, depth: int = 0) -> JsonObject:
+    @property
+    def compared(self) -> list[str]:
+        """The keys whose values decide the way of a run, as far as that is known; all, if of none it is."""
+        kinds = {key: self._kinds.of(key) for key in self.keys}
+        found = [key for key, each in kinds.items() if each.constants or each.kinds or each.members or each.element]
+        return found or self.keys
+
+    def candidates(self, key: str) -> list[Json]:
+        """Values of a key that a plan may want: first what the flow compares it with."""
+        kinds = self._kinds.of(key)
+        whole: JsonObject = {each: self._plain(each) for each in self.keys}
+        if key in self._lists:
+            return [[], [1], [whole], [whole, whole], [[1], [2]], ABSENT, None, 1, 2]
+        if kinds.members:
+            return [whole, {}, ABSENT, None]
+        if kinds.constants:
+            return [*kinds.constants.values(), ABSENT, None, 0, "text"]
+        return [1, 0, "text", self._texts[-1], True, False, ABSENT, None, -1, whole]
+
+    def _plain(self, key: str) -> Json:
+        constants = self._kinds.of(key).constants
+        return [1, 2] if key in self._lists else next(iter(constants.values()), 1)
+
+    def document(self, random: Random, plan: Plan, depth: int = 0) -> JsonObject:
         """An object with some of the keys."""
         share = random.choice([0.4, 0.7, 0.95])
-        return {key: self._value(random, key, depth + 1) for key in self._keys if random.random() < share}
+        found: JsonObject = {}
+        for key in self.keys:
+            if key in plan.values and random.random() < KEPT:
+                if plan.values[key] != ABSENT:
+                    found[key] = plan.values[key]
+            elif random.random() < share:
+                found[key] = self._value(random, key, plan, depth + 1)
+        return found
 
     def failure(self, random: Random) -> Failure:
         """An error that the flow names, or another one."""
-        return Failure(random.choice(self._errors), random.choice(["", "cause"]))
+        return Failure(random.choice(self.errors), random.choice(["", "cause"]))
 
-    def _value(self, random: Random, key: str, depth: int) -> Json:
+    def _value(self, random: Random, key: str, plan: Plan, depth: int) -> Json:
         if depth < DEPTH_MAX and key in self._lists and random.random() < 0.7:
-            return [self._value(random, "", depth + 1) for _ in range(random.choice([0, 1, 2, 2, 3]))]
+            return [self._value(random, "", plan, depth + 1) for _ in range(random.choice([0, 1, 2, 2, 3]))]
         kind = random.random()
         if depth < DEPTH_MAX and kind < 0.25:
-            return self.document(random, depth)
+            return self.document(random, plan, depth)
         if kind < 0.6:
             return random.choice(self._numbers)
         return random.choice([*self._texts, True, False, None])
@@ -70,11 +125,21 @@ class Vocabulary:
 class RandomWorld(World):
     """One run; `lists_max` is how many lists were open, or waited for a join, at once."""
 
-    def __init__(self, flow: Flow, words: Vocabulary, random: Random, limits: Limits, *, fails: bool = False) -> None:
-        missing = "fail" if fails else "null"
-        super().__init__(flow, input=words.document(random), limits=limits, missing_source=missing)
+    def __init__(
+        self,
+        flow: Flow,
+        words: Vocabulary,
+        random: Random,
+        limits: Limits,
+        *,
+        fails: bool = False,
+        plan: Plan | None = None,
+    ) -> None:
+        self._words, self._random, self._plan = words, random, plan or Plan()
+        missing: MissingSource = "fail" if fails else "null"
+        super().__init__(flow, input=words.document(random, self._plan), limits=limits, missing_source=missing)
+        self.execution.name = random.choice(["exec1", "exec1", "0", "1", "2", "text"])
         self.lists_max = 0
-        self._words, self._random = words, random
 
     def tell(self, message: Message) -> Turn:
         turn = super().tell(message)
@@ -92,15 +157,28 @@ class RandomWorld(World):
             self._answer(call, SUBMITTED if call.asynchronous else self._result(call))
             return
         self._answer(call, SUBMITTED)
-        if self._random.random() < 0.85:
+        planned = self._planned(call)
+        if planned is not None:
+            if planned != SILENT:
+                result = Failure(planned, "planned") if planned else self._success(call)
+                self._later(self._delay(call), self._reported(call.token, result))
+        elif self._random.random() < 0.85:
             result = self._words.failure(self._random) if self._random.random() < 0.2 else self._success(call)
             self._later(self._delay(call), self._reported(call.token, result))
 
+    def _planned(self, call: InvokeTask) -> str | None:
+        return self._plan.outcomes.get(call.step_name) if self._random.random() < KEPT else None
+
     def _answer(self, call: InvokeTask, result: Result) -> None:
         luck = self._random.random()
-        if luck < 0.05:
+        planned = self._planned(call) if self._plan.outcomes else None
+        if planned is not None and call.token is None:
+            if planned == SILENT:
+                return
+            result = Failure(planned, "planned") if planned else result
+        elif luck < 0.05:
             return
-        if luck < 0.17:
+        elif luck < 0.17:
             result = self._words.failure(self._random)
         if isinstance(result, Failure) and isinstance(call.target, ActionTarget):
             result = failure_of_action(result, call.target.service)
@@ -117,7 +195,7 @@ class RandomWorld(World):
     def _success(self, _: InvokeTask) -> Result:
         if self._random.random() < 0.04:
             return Failure(INVALID_LOCAL, "not an object")
-        return Success(self._words.document(self._random))
+        return Success(self._words.document(self._random, self._plan))
 
     def _delay(self, call: InvokeTask) -> int:
         """Often at once, else about when the attempt, or the flow, times out."""

@@ -74,7 +74,7 @@ def _check_flow(seed: int, runs: int, tally: Tally) -> None:
     proof = prove(text, limits)
     assert proof.worst_case is not None
     claims = _claims(text, flow, proof.findings)
-    known, words = _known_of(flow), Vocabulary(text, flow)
+    known, words = known_of(flow), Vocabulary(text, flow)
     seen: set[Fact] = set()
     for number in range(runs):
         random = Random(f"run {seed}/{number}")
@@ -121,7 +121,7 @@ def _documents(world: RandomWorld) -> Iterator[Event]:
     return (event for event in world.events if event.type in (EventType.STEP_ENTERED, EventType.STEP_STARTED))
 
 
-def _known_of(flow: Flow) -> dict[str, StepFacts]:
+def known_of(flow: Flow) -> dict[str, StepFacts]:
     """What is known of each step, by its name."""
     given = UNKNOWN_OBJECT
     if flow.input_mappings is not None:
