@@ -88,7 +88,7 @@ def test_executions_are_found_and_the_filter_is_kept_as_a_view(page: Page, rest:
     page.get_by_role("button", name="All executions").click()
     page.get_by_role("link", name="my refunds").click()
     expect(rows).to_contain_text(["Status", "r2", "r1"])
-    page.get_by_role("button", name="my refunds").click()
+    page.get_by_role("button", name="my refunds", exact=True).click()
     page.get_by_role("button", name="Remove my refunds").click()
     expect(page.get_by_role("link", name="my refunds")).to_have_count(0)
 
