@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from flowserver.api.security_headers import SAFE
 from flowserver.base.limits import Limits
 
 try:
@@ -56,9 +57,13 @@ def connections_max(limits: Limits) -> int:
 
 
 class BoundedServer(uvicorn.Server):
-    """uvicorn, with connections within `limits`. The configuration's protocol is a BoundedProtocol."""
+    """uvicorn, with connections within `limits`, and safe headers in each answer.
+
+    The configuration's protocol is a BoundedProtocol.
+    """
 
     def __init__(self, config: uvicorn.Config, limits: Limits) -> None:
+        config.headers = [*config.headers, *SAFE]
         super().__init__(config)
         self._limits = limits
         self._listeners: list[socket.socket] = []

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from flowserver.api.middleware import fault_body
+from flowserver.api.security_headers import DATA_POLICY, POLICY, SAFE
 from flowserver.base.errors import (
     FlowServerError,
     HeadTooLarge,
@@ -30,6 +31,8 @@ from flowserver.base.limits import Limits
 LINGER_SECONDS: Final = 1.0
 """How long a refused client may take to read why. What it still sends meanwhile is dropped; without the pause the
 kernel would answer that with a reset, which can overtake the refusal."""
+
+_SAFE: Final = b"".join(f"{name}: {value}\r\n".encode() for name, value in (*SAFE, (POLICY, DATA_POLICY)))
 
 LINE_EXTRA_BYTES: Final = 4
 """Of each header line: colon, space, and the line's end."""
@@ -189,6 +192,7 @@ def _refusal(fault: FlowServerError) -> bytes:
         b"content-type: application/json\r\n",
         b"content-length: %d\r\n" % len(body),
         b"x-request-id: %s\r\n" % request_id.encode(),
+        _SAFE,
         b"connection: close\r\n\r\n",
     )
     return b"".join((*head, body))

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import flowserver
 from flowserver.api.console_modules import PageModules, version_of
 from flowserver.api.large_bodies import Header, send_pieces
-from flowserver.api.page_headers import page_headers
+from flowserver.api.security_headers import CONSOLE_POLICY, POLICY
 from flowserver.base.errors import FlowServerError
 from flowserver.base.request_context import set_route
 from flowserver.concurrency.threads import run_aside
@@ -63,7 +63,7 @@ OF_OTHER_APIS: Final = frozenset(("action", "signature", "accesskeyid", "account
 BASE: Final = b'<base href="./">'
 HEAD_END: Final = b"  </head>"
 
-_SAFE: Final[tuple[Header, ...]] = tuple((name.encode(), value.encode()) for name, value in page_headers().items())
+_POLICY: Final[Header] = (POLICY.encode(), CONSOLE_POLICY.encode())
 LOOK_AGAIN: Final[Header] = (b"cache-control", b"no-cache")
 FOR_GOOD: Final[Header] = (b"cache-control", b"max-age=31536000, immutable")
 
@@ -83,7 +83,7 @@ def is_page(scope: Scope) -> bool:
 
 def fault_response(fault: FlowServerError, _request_id: str) -> ASGIApp:
     """Says to a person why there is no page; ends the connection."""
-    return PlainTextResponse(fault.message, fault.status, {"Connection": "close", **page_headers()})
+    return PlainTextResponse(fault.message, fault.status, {"Connection": "close", POLICY: CONSOLE_POLICY})
 
 
 class Console:
@@ -178,7 +178,7 @@ async def _answer(scope: Scope, send: Send, file: _File, media_type: bytes, vary
     headers: Mapping[bytes, bytes] = dict(scope["headers"])
     is_compressed = _takes_gzip(headers)
     etag = b'"%b%b"' % (file.etag, b"-gzip" if is_compressed else b"")
-    common = [*_SAFE, lasting, (b"etag", etag), (b"vary", vary)]
+    common = [_POLICY, lasting, (b"etag", etag), (b"vary", vary)]
     if etag in headers.get(b"if-none-match", b""):
         await send({"type": "http.response.start", "status": 304, "headers": common})
         await send({"type": "http.response.body", "body": b""})

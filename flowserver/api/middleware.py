@@ -1,4 +1,5 @@
-"""Wraps requests: an id, a limit on the body, an answer even when our code fails, `close` while the server stops."""
+"""Wraps requests: an id, a limit on the body, a policy for browsers, an answer even when our code fails, `close` while
+the server stops."""
 
 import asyncio
 import logging
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowserver.api import access_log, request_span
 from flowserver.api.large_bodies import PIECE_BYTES
+from flowserver.api.security_headers import DATA_POLICY, POLICY
 from flowserver.base.errors import (
     EntityTooLarge,
     FlowServerError,
@@ -52,6 +54,8 @@ LARGE_BYTES = 262_144
 TRY_LATER = (429, 503)
 RETRY_AFTER = b"1"
 """After how many seconds a client may repeat a request with such an answer, which every API says in a header."""
+
+_POLICY = (POLICY.encode(), DATA_POLICY.encode())
 
 STALLED_SECONDS = 60.0
 """A client that reads nothing of a large answer for this time is cut off: the answer stays in memory meanwhile."""
@@ -237,7 +241,10 @@ class _Answer:
             self.status = message["status"]
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one
             headers = [*message.get("headers", ()), (b"x-request-id", request_id)]
-            if message["status"] in TRY_LATER and not any(name.lower() == b"retry-after" for name, _ in headers):
+            names = {name.lower() for name, _ in headers}
+            if _POLICY[0] not in names:
+                headers.append(_POLICY)
+            if message["status"] in TRY_LATER and b"retry-after" not in names:
                 headers.append((b"retry-after", RETRY_AFTER))
             is_leaving = self._frame.is_leaving()
             if is_leaving or self.keeps_connection:

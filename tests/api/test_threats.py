@@ -69,7 +69,7 @@ async def test_no_end_of_a_path_opens_a_route(app: Application, token: str, clie
 
 
 async def test_every_page_allows_no_script_of_others(app: Application, client: httpx.AsyncClient) -> None:
-    """Answers that are pages have the whole set of headers, those of errors too; no answer lets other sites read it."""
+    """Answers that are pages have a strict policy, those of errors too; no answer lets other sites read it."""
     files = [path for path in FOLDER.rglob("*") if path.is_file() and path.suffix in TYPES]
     paths = ["/", "/docs", "/flows/x", "/nothing", "/console/none.js", "/docs/assets/none.js"]
     paths += [f"/console/{path.relative_to(FOLDER).as_posix()}" for path in files]
@@ -89,8 +89,6 @@ async def test_every_page_allows_no_script_of_others(app: Application, client: h
                 assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy, path
                 assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0], path
                 assert "unsafe-eval" not in policy, path
-                assert answer.headers["x-content-type-options"] == "nosniff", path
-                assert answer.headers["referrer-policy"] == "no-referrer", path
     assert pages >= 3
 
 

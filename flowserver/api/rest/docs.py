@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from flowserver.api.page_headers import page_headers, policy_with_inline_scripts
 from flowserver.api.rest.openapi import openapi_document
+from flowserver.api.security_headers import POLICY, policy_with_inline_scripts
 from flowserver.base.json_values import dump_json
 
 OPENAPI_PATH = "/v1/openapi.json"
@@ -51,5 +51,5 @@ class Docs:
             swagger_css_url=f"{root}{ASSETS_PATH}/swagger-ui.css",
             swagger_favicon_url=f"{root}{ASSETS_PATH}/favicon.png",
         )
-        page.headers.update(page_headers(policy_with_inline_scripts(bytes(page.body).decode())))
+        page.headers[POLICY] = policy_with_inline_scripts(bytes(page.body).decode())
         return page

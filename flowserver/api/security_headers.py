@@ -1,4 +1,7 @@
-"""Headers of every page that a browser shows: no script, frame or style of others, and no inline script.
+"""Headers that tell browsers what an answer must not be used for.
+
+`SAFE` is in every answer: `BoundedServer` gives it to uvicorn, so that answers which uvicorn makes itself have it, too.
+The policy is each answer's own: a page's lets it run the server's scripts, that of all others allows nothing.
 
 An inline script that the server itself writes is allowed by its digest.
 """
@@ -17,17 +20,15 @@ CONSOLE_POLICY: Final = (
     "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
 
-_OTHERS: Final = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
+DATA_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
+"""For answers that are not pages, should a browser show one as a page."""
 
-
-def page_headers(policy: str = CONSOLE_POLICY) -> dict[str, str]:
-    """The headers of a page with this content security policy."""
-    return {POLICY: policy, **_OTHERS}
+SAFE: Final = (
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+)
 
 
 def policy_with_inline_scripts(page: str) -> str:
