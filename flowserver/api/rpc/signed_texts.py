@@ -18,7 +18,7 @@ _STAYS = re.compile(r"[A-Za-z0-9._~-]*\Z").match
 
 def percent_encode(text: str) -> str:
     """RFC 3986 over UTF-8: letters, digits and `-_.~` stay, all else becomes `%XX` in upper case."""
-    if _STAYS(text):  # most names and many values; `quote` takes three times as long
+    if (text.isalnum() and text.isascii()) or _STAYS(text):  # most names and many values; `quote` takes much longer
         return text
     return quote(text, safe="", errors="surrogatepass")
 

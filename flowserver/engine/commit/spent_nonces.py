@@ -4,8 +4,8 @@ All are stored by one statement before any execution is loaded. If one of them i
 tried again with one statement for each, which tells whose it is: that item is answered with SignatureNonceUsed.
 
 An item whose batch is tried again, or divided, may find its own nonce stored. `Nonce.is_tried` says that this is
-possible, and the row's expiry that it is so: its milliseconds are random (`NONCE_SPREAD_MS`), so that another node
-stores a copy of the request with another one.
+possible, and the row's expiry that it is so: no copy of the request, on this node or another, has the same one
+(`NONCE_SPREAD_MS`).
 """
 
 from collections.abc import Iterable, Sequence
