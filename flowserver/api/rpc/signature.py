@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import msgspec
+
 from flowserver.api.rpc.signed_texts import (
     V3_ALGORITHM,
     v1_signature,
@@ -69,14 +71,16 @@ class SignedRequest:
         return {**dict(self.query), **dict(self.form)}
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """What a signed request says of itself; nothing of it is proven until `verify` has passed."""
 
     access_key_id: str
     nonce: str
     timestamp_ms: int
     version: Literal["v1", "v3"]
+    signature: str
+    signed_headers: tuple[str, ...] = ()
+    """The names in a V3 signature's own order."""
 
 
 def read_claim(request: SignedRequest) -> Claim | None:
@@ -102,9 +106,9 @@ def verify(
     out a header that must be signed; RequestTimeTooSkewed if it was signed more than 15 minutes from `now_ms`.
     """
     if claim.version == "v3":
-        _verify_v3(request, secret, also_signed)
+        _verify_v3(request, claim, secret, also_signed)
     else:
-        _verify_v1(request, secret)
+        _verify_v1(request, claim, secret)
     if abs(now_ms - claim.timestamp_ms) > TIME_WINDOW_MS:
         raise RequestTimeTooSkewed
 
@@ -115,13 +119,18 @@ def _read_v1_claim(parameters: Mapping[str, str]) -> Claim:
             raise InvalidArgument(f"{name} {parameters[name][:40]!r} is not supported; sign with HMAC-SHA1.")
     for name in V1_REQUIRED:
         _required(parameters, name)
-    return _claim("v1", parameters["AccessKeyId"], parameters["SignatureNonce"], parameters["Timestamp"])
+    return Claim(
+        parameters["AccessKeyId"],
+        _short_enough(parameters["SignatureNonce"]),
+        _time_ms(parameters["Timestamp"]),
+        "v1",
+        parameters["Signature"],
+    )
 
 
-def _verify_v1(request: SignedRequest, secret: str) -> None:
-    parameters = request.parameters
-    string_to_sign = v1_string_to_sign(request.method, parameters)
-    if not _equal(v1_signature(secret, string_to_sign), parameters["Signature"]):
+def _verify_v1(request: SignedRequest, claim: Claim, secret: str) -> None:
+    string_to_sign = v1_string_to_sign(request.method, request.parameters)
+    if not _equal(v1_signature(secret, string_to_sign), claim.signature):
         # Python's SDK core takes what follows the first colon for the server's string to sign.
         shown = f"; the server signed:{string_to_sign}" if len(string_to_sign) <= _SHOWN_CHARACTERS_MAX else "."
         raise SignatureNotMatch(f"The signature does not match the request{shown}")
@@ -130,7 +139,14 @@ def _verify_v1(request: SignedRequest, secret: str) -> None:
 def _read_v3_claim(request: SignedRequest) -> Claim:
     authorization = _authorization(request)
     date, nonce = (_required(request.headers, name) for name in ("x-acs-date", "x-acs-signature-nonce"))
-    return _claim("v3", authorization["Credential"], nonce, date)
+    return Claim(
+        authorization["Credential"],
+        _short_enough(nonce),
+        _time_ms(date),
+        "v3",
+        authorization["Signature"],
+        tuple(authorization["SignedHeaders"].split(";")),
+    )
 
 
 def check_body(body: bytes, headers: Mapping[str, str]) -> None:
@@ -139,9 +155,8 @@ def check_body(body: bytes, headers: Mapping[str, str]) -> None:
         raise SignatureNotMatch("The body does not have the hash that x-acs-content-sha256 names.")
 
 
-def _verify_v3(request: SignedRequest, secret: str, also_signed: Collection[str]) -> None:
-    authorization = _authorization(request)
-    names = authorization["SignedHeaders"].split(";")
+def _verify_v3(request: SignedRequest, claim: Claim, secret: str, also_signed: Collection[str]) -> None:
+    names = claim.signed_headers
     if unsigned := sorted(V3_REQUIRED.union(also_signed).difference(names)):
         raise SignatureNotMatch(f"The signature must cover these headers too: {', '.join(unsigned)}.")
     if absent := [name for name in names if name not in request.headers]:
@@ -152,7 +167,7 @@ def _verify_v3(request: SignedRequest, secret: str, also_signed: Collection[str]
     string_to_sign = v3_string_to_sign(
         request.method, request.path, request.query, headers, request.headers["x-acs-content-sha256"]
     )
-    if not _equal(v3_signature(secret, string_to_sign), authorization["Signature"]):
+    if not _equal(v3_signature(secret, string_to_sign), claim.signature):
         raise SignatureNotMatch
 
 
@@ -167,14 +182,17 @@ def _authorization(request: SignedRequest) -> dict[str, str]:
     return found
 
 
-def _claim(version: Literal["v1", "v3"], access_key_id: str, nonce: str, timestamp: str) -> Claim:
+def _short_enough(nonce: str) -> str:
     if len(nonce) > NONCE_CHARACTERS_MAX:
         raise InvalidArgument(f"The signature nonce is longer than {NONCE_CHARACTERS_MAX} characters.")
+    return nonce
+
+
+def _time_ms(text: str) -> int:
     try:
-        timestamp_ms = parse_instant(timestamp)
+        return parse_instant(text)
     except ValueError:
-        raise InvalidArgument(f"{timestamp[:40]!r} is not a time like 2026-01-31T12:00:00Z.") from None
-    return Claim(access_key_id, nonce, timestamp_ms, version)
+        raise InvalidArgument(f"{text[:40]!r} is not a time like 2026-01-31T12:00:00Z.") from None
 
 
 def _required(values: Mapping[str, str], name: str) -> str:
