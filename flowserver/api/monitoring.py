@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from flowserver.api.keyless_access import check_page, refusal_of_stranger
 from flowserver.base.errors import AccessDenied, FlowServerError
+from flowserver.base.json_values import JsonObject, dump_json_bytes
 from flowserver.operations.callers import Flows, Need
 
 
@@ -23,8 +24,13 @@ async def _healthz(_request: Request) -> Response:
 
 
 async def _readyz(request: Request) -> Response:
-    if await request.app.state.operations.monitoring.is_ready():
-        return Response('{"status":"ready"}', media_type="application/json")
+    monitoring = request.app.state.operations.monitoring
+    if await monitoring.is_ready():
+        refusal = monitoring.refusal()
+        shown: JsonObject = {"status": "ready"}
+        if refusal is not None:
+            shown["newWorkRefused"] = refusal
+        return Response(dump_json_bytes(shown), media_type="application/json")
     return Response('{"status":"not ready"}', 503, media_type="application/json")
 
 

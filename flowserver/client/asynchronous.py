@@ -170,6 +170,7 @@ class AsyncClient:
     fail_task = _awaiting(calls.fail_task)
     parked_invocations = _async_listing(calls.parked_invocations)
     ready = _awaiting(calls.ready)
+    readiness = _awaiting(calls.readiness)
     metrics = _awaiting(calls.metrics)
     overview = _awaiting(server_calls.overview)
     permissions = _awaiting(server_calls.permissions)

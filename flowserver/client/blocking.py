@@ -172,6 +172,7 @@ class Client:
     fail_task = _calling(calls.fail_task)
     parked_invocations = _listing(calls.parked_invocations)
     ready = _calling(calls.ready)
+    readiness = _calling(calls.readiness)
     metrics = _calling(calls.metrics)
     overview = _calling(server_calls.overview)
     permissions = _calling(server_calls.permissions)

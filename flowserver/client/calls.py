@@ -26,6 +26,7 @@ from flowserver.client.results import (
     Task,
     typed,
 )
+from flowserver.client.server_results import Readiness
 
 R = TypeVar("R", bound=Result)
 
@@ -362,11 +363,16 @@ def fail_task(token: str, error: str, cause: str | None = None) -> Conversation[
 
 def ready() -> Conversation[bool]:
     """Whether the server serves requests."""
+    return (yield from readiness()).ready
+
+
+def readiness() -> Conversation[Readiness]:
+    """Whether the server serves requests, and why it refuses new work, if it does."""
     try:
-        yield Request(method="GET", path="/readyz")
+        answer = yield Request(method="GET", path="/readyz")
     except ServerFault:
-        return False
-    return True
+        return Readiness(ready=False)
+    return typed(Readiness, answer.document)
 
 
 def metrics() -> Conversation[dict[str, float]]:

@@ -15,6 +15,14 @@ class Count(msgspec.Struct, frozen=True, rename="camel"):
         return f"≥{self.count}" if self.at_least else str(self.count)
 
 
+class Readiness(Result, frozen=True):
+    """Whether the process that answers serves requests."""
+
+    ready: bool = True
+    new_work_refused: str | None = None
+    """Why it refuses new work although it serves all else, such as a disk that is almost full; None if it does not."""
+
+
 class Overview(Result, frozen=True):
     """The whole server at a glance; at most some seconds old."""
 
@@ -34,6 +42,8 @@ class Overview(Result, frozen=True):
     """Starts and failures in equal parts of time: `fromTime`, `bucketSeconds`, `completeFrom`, `started`, `failed`."""
     attention: list[Json]
     """What a person should look at: objects with `kind`, `flowName`, `name`, `since` and what explains it."""
+    new_work_refused: str | None = None
+    """Why the process that answers refuses new work; None if it accepts it."""
 
 
 class Permissions(Result, frozen=True):

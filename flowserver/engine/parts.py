@@ -23,6 +23,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.local_destinations import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.publishing import Publisher
 from flowserver.engine.deliveries.worker import DeliveryWorker
+from flowserver.engine.disk_watch import DiskWatch
 from flowserver.engine.executions.attempt_traces import AttemptTraces
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
@@ -109,7 +110,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.due_loops = {loop.name: loop for loop in due}
         recoverable = self.task_recovery, InvocationRecovery(context, self.invocations)
         self.recovery = Recovery(context, recoverable)
-        periodic = self.retention, self.expiry, self.invocation_retention
+        periodic = self.retention, self.expiry, self.invocation_retention, DiskWatch(context)
         self.loops: tuple[BackgroundLoop, ...] = (self.recovery, *due, *periodic)
         self.drained = self.dispatcher, self.invocations, self.deliveries
         self.connections = self.reader, self.invoker, self.outlets

@@ -41,8 +41,11 @@ GAUGES: Final = {
     "flowserver_overdue_schedule_seconds": "How long the oldest of them has been due; 0 if there is none. If it stays "
     "above 10, no server runs schedules, or their starts are refused.",
     "flowserver_database_up": "1 if the database answers, else 0; without it, the gauges above are left out.",
-    "flowserver_free_disk_bytes": "Free bytes of the disk with the SQLite file; below the setting disk_reserve_mib new "
-    "work is refused. Not on PostgreSQL.",
+    "flowserver_free_disk_bytes": "Free bytes of the disk with the SQLite file; below flowserver_disk_reserve_bytes "
+    "new work is refused. Not on PostgreSQL.",
+    "flowserver_disk_reserve_bytes": "The setting disk_reserve_mib, in bytes; 0 for none. Not on PostgreSQL.",
+    "flowserver_new_work_refused": "1 while this process refuses starts, redrives, invocations and messages with "
+    "DiskAlmostFull, else 0.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a slot; the limits are invocations_in_flight_max "
     "and in_flight_share_percent.",

@@ -90,8 +90,10 @@ class MonitoringOperations:
             "flowserver_deliveries_in_flight": engine.deliveries.under_way,
             "flowserver_polls_waiting": engine.queues.waiting,
         }
+        gauges["flowserver_new_work_refused"] = float(engine.disk.refusal() is not None)
         if (free := engine.disk.free_bytes()) is not None:
             gauges["flowserver_free_disk_bytes"] = free
+            gauges["flowserver_disk_reserve_bytes"] = engine.disk.bytes_min
         if census is not None:
             gauges |= {
                 "flowserver_stuck_executions": census.stuck,
@@ -124,11 +126,18 @@ class MonitoringOperations:
 
         It makes a small write with the next commit, so it fails as callers' requests fail: with a full or read-only
         disk, a database that is away, a writer that is stuck or has crashed. It waits for PATIENCE_SECONDS at most.
+
+        A process that refuses new work for want of space is ready: it takes the reports that running work waits for,
+        and the stops and deletions that make space. Without it, running work would stop.
         """
         engine = self._engine
         if engine.lease.is_leaving or engine.watchers.is_stopping or engine.committer.has_crashed:
             return False
         return await self._probe.get() is True
+
+    def refusal(self) -> str | None:
+        """Why this process refuses new work although it is ready; None if it accepts all."""
+        return self._engine.disk.refusal()
 
     def _take_census(self) -> Census:
         with self._engine.database.read() as connection:

@@ -64,6 +64,8 @@ class Overview:
     failed_since: int
     failed: Count
     timed_out: Count
+    new_work_refused: str | None
+    """Why this node refuses new work now; None if it accepts it."""
 
 
 class OverviewOperations:
@@ -89,7 +91,8 @@ class OverviewOperations:
         since = snapshot.at - DAY_MS if failed_since_ms is None else failed_since_ms
         since = min(max(since, snapshot.at - FAILED_SINCE_MS_MAX), snapshot.at)
         since -= since % QUARTER_MS
-        return Overview(snapshot, since, snapshot.failed.since(since), snapshot.timed_out.since(since))
+        refusal = self._engine.disk.refusal()
+        return Overview(snapshot, since, snapshot.failed.since(since), snapshot.timed_out.since(since), refusal)
 
     def _read(self, connection: Connection) -> Snapshot:
         now = self._engine.clock.now_ms()

@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from flowserver.engine.disk_watch import DiskWatch
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.server import Application
@@ -43,8 +44,38 @@ def test_a_measurement_is_used_for_a_second() -> None:
     reserve.require()
     assert disk.measured == 1
     disk.seconds += MEASURED_SECONDS
-    with pytest.raises(DiskAlmostFull, match="has 127 MiB left, less than disk_reserve_mib \\(128\\)"):
+    with pytest.raises(DiskAlmostFull, match="has 127 MiB left, and disk_reserve_mib keeps 128"):
         reserve.require()
+
+
+def test_the_log_says_once_when_refusing_begins_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """Just above the border nothing changes, so that starts at the border do not fill the log."""
+    disk = Disk()
+    reserve = disk.reserve()
+    for free in (200, 127, 120, 128, 135):
+        disk.becomes(free * MIB)
+        assert (reserve.refusal() is not None) == (free != 200)
+    disk.becomes(136 * MIB)
+    assert reserve.refusal() is None
+    disk.becomes(129 * MIB)
+    reserve.require()
+    assert [record.getMessage() for record in caplog.records] == [
+        "new work is refused: the disk of the database has 127 MiB left, and disk_reserve_mib keeps 128 for work that "
+        "has begun; new work is accepted once 136 MiB are free",
+        "new work is accepted again: the disk of the database has 136 MiB left",
+    ]
+
+
+async def test_a_server_without_requests_logs_it(
+    client: httpx.AsyncClient, app: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = app.state.engine
+    disk = Disk()
+    disk.free = 0
+    engine.disk._measure, engine.disk._until = disk.measure, 0.0
+    [watch] = [loop for loop in engine.loops if isinstance(loop, DiskWatch)]
+    await watch.run_once()
+    assert ["new work is refused" in each.getMessage() for each in caplog.records] == [True]
 
 
 def test_postgresql_no_reserve_and_an_unreadable_disk_refuse_nothing(tmp_path: Path) -> None:
@@ -87,12 +118,23 @@ async def test_new_work_is_refused_and_running_work_ends(
         assert answer.status_code == 503, answer.text
         assert "DiskAlmostFull" in answer.text
         assert int(answer.headers["Retry-After"]) >= 1
-    assert "flowserver_free_disk_bytes 1.048576e+08" in (await client.get("/metrics")).text
+    metrics = (await client.get("/metrics")).text
+    assert "flowserver_free_disk_bytes 1.048576e+08" in metrics
+    assert "flowserver_disk_reserve_bytes 1.34217728e+08" in metrics
+    assert "flowserver_new_work_refused 1.0" in metrics
+    ready = await client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")  # reports and stops still come in
+    why = ready.json()["newWorkRefused"]
+    assert "has 100 MiB left" in why
+    assert (await client.get("/v1/overview")).json()["newWorkRefused"] == why
     stopped = await client.post("/v1/flows/w/executions/running/stop")
     assert stopped.json()["status"] == "Stopped"
     assert (await client.get("/v1/flows/p/executions/e")).status_code == 404
 
     disk.becomes(200 * MIB)
+    assert (await client.get("/readyz")).json() == {"status": "ready"}
+    assert "flowserver_new_work_refused 0.0" in (await client.get("/metrics")).text
+    assert (await client.get("/v1/overview")).json()["newWorkRefused"] is None
     assert (await client.post("/v1/flows/p/executions?wait=60", json={"name": "e"})).json()["status"] == "Succeeded"
     await operations.queues.send("q", [OutgoingMessage(body="x")])
 

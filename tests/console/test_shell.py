@@ -94,6 +94,17 @@ def test_a_page_that_fails_keeps_that_to_itself(page: Page, complaints: Complain
     expect(page.get_by_text("As of")).to_be_visible()
 
 
+def test_the_overview_says_that_new_work_is_refused(page: Page, complaints: Complaints) -> None:
+    def answer(route: Route) -> None:
+        shown = route.fetch().json()
+        assert shown["newWorkRefused"] is None
+        route.fulfill(json={**shown, "newWorkRefused": "the disk has 100 MiB left"})
+
+    page.route("**/v1/overview*", answer)
+    page.goto("/")
+    expect(page.get_by_role("alert")).to_contain_text("New work is refused: the disk has 100 MiB left.")
+
+
 def test_a_page_does_not_wait_for_ever_for_a_style_sheet(page: Page) -> None:
     page.route("**/server.css", lambda _: None)
     page.goto("/flows")

@@ -41,8 +41,9 @@ _TASKS: Final = "flowserver tasks list"
 def status(session: Session) -> None:
     """Show the state of the server, and what needs attention.
 
-    It shows whether the server is ready, and counts running, parked, stuck and failed executions, those that wait for a
-    redrive, and waiting tasks and calls. Notes name the commands that show more.
+    It shows whether the server is ready and accepts new work, and counts running, parked, stuck and failed executions,
+    those that wait for a redrive, and waiting tasks and calls. Notes say why new work is refused, and name the commands
+    that show more.
 
     \b
     Examples:
@@ -50,14 +51,15 @@ def status(session: Session) -> None:
       flowserver status -o json
     """
     client = session.client
-    ready = client.ready()
+    readiness = client.readiness()
+    ready, refused = readiness.ready, readiness.new_work_refused
     values = client.metrics()
     counts = {name: int(values[metric]) for metric, (name, _) in _COUNTS.items() if metric in values}
     since = instant_of("1d", "", datetime.now(UTC))
     failed = sum(1 for _ in islice(session.executions(None, status="Failed", ended_from=since), COUNTED_MAX))
     tasks = sum(1 for _ in islice(client.tasks(), TASKS_COUNTED_MAX))
     further = {"waitingTasks": tasks, "failedInOneDay": failed}
-    document = {"server": session.url, "ready": ready, **counts, **further}
+    document = {"server": session.url, "ready": ready, "newWorkRefused": refused, **counts, **further}
     if session.output == "name":
         show_names([session.url])
         return
@@ -65,10 +67,14 @@ def status(session: Session) -> None:
         show_document(session.output, document)
         return
     rows = [["server:", session.url], ["ready:", "yes" if ready else "no"]]
+    if refused:
+        rows.append(["new work:", "refused"])
     rows += [[f"{_words(name)}:", str(counts[name])] for name, _ in _COUNTS.values() if name in counts]
     rows.append(["waiting tasks:", f"{tasks}{' or more' if tasks == TASKS_COUNTED_MAX else ''}"])
     rows.append(["failed in one day:", f"{failed}{' or more' if failed == COUNTED_MAX else ''}"])
     typer.echo(aligned(rows))
+    if refused:
+        session.note(f"New work is refused: {refused}.")
     found = counts | further
     for name, command in [*_COUNTS.values(), ("waitingTasks", _TASKS), ("failedInOneDay", _FAILED)]:
         if command and found.get(name):

@@ -44,6 +44,7 @@ _OVERVIEW: JsonObject = {
     "failedSince": "2026-01-02T00:00:00.000Z",
     "failed": _COUNT,
     "timedOut": _NONE,
+    "newWorkRefused": None,
     "throughput": _SERIES,
     "attention": [_ATTENTION],
 }
@@ -141,6 +142,13 @@ class ServerOverview(Resource):
     failed_since: Annotated[Instant, Field(description="Since when `failed` and `timedOut` are counted.")]
     failed: Annotated[Count, Field(description="Executions that ended with the status `Failed`.")]
     timed_out: Annotated[Count, Field(description="Executions that ended with the status `TimedOut`.")]
+    new_work_refused: Annotated[
+        str | None,
+        Field(
+            description="Why the node that answers refuses starts, redrives, invocations and messages, such as a disk "
+            "that is almost full; null if it accepts them."
+        ),
+    ]
     throughput: Series
     attention: Annotated[
         list[AttentionItem],
@@ -167,6 +175,7 @@ class ServerOverview(Resource):
             failed_since=format_instant(overview.failed_since),
             failed=Count.of(overview.failed),
             timed_out=Count.of(overview.timed_out),
+            new_work_refused=overview.new_work_refused,
             throughput=Series.of(read.throughput),
             attention=[AttentionItem.of(each) for each in read.attention],
         )
