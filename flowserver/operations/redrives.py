@@ -26,6 +26,7 @@ from flowserver.operations.redrive_plans import RedrivePlan, RedriveWish, plan_r
 from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed, PageCursor, list_executions
 from flowserver.store.executions.lookups import find_id
 from flowserver.store.executions.shown_executions import ExecutionRow
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 
 TRIES: Final = 3
 """How often a redrive is planned anew because the execution has changed meanwhile."""
@@ -89,7 +90,7 @@ class RedriveOperations:
 
         With the client token of its last redrive nothing changes, and the execution is returned as it is. Raises
         FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable (ExecutionEndReported if the execution it reports to
-        has taken its end), ResourceThrottled.
+        has taken its end), ResourceThrottled; DiskAlmostFull, unless it runs and waits for the redrive.
         """
         await self._redrive(flow_name, name, wish, _Read())
         return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
@@ -109,7 +110,7 @@ class RedriveOperations:
 
         The page ends early, after one execution at least, once `bulk_redrive_bytes_max` bytes were read for it. With
         a client token in the wish the request may be repeated: it redrives no execution whose last redrive had it.
-        Raises FlowNotExists, InvalidArgument; ResourceThrottled if not one more execution may run.
+        Raises FlowNotExists, InvalidArgument; ResourceThrottled or DiskAlmostFull if not one more execution may run.
         """
         if wanted.status in (Status.RUNNING, Status.SUCCEEDED) and not wanted.waiting_for_redrive:
             raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
@@ -131,7 +132,7 @@ class RedriveOperations:
             try:
                 is_new = await self._redrive(flow_name, row.name, wish, read)
                 (redriven if is_new else repeated).append(row.name)
-            except ResourceThrottled:
+            except (ResourceThrottled, DiskAlmostFull):
                 if not redriven:
                     raise
                 return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)), repeated)
@@ -172,6 +173,7 @@ class RedriveOperations:
         if plan.reasons:
             raise _refusal(flow_name, name, "; ".join(plan.reasons))
         if not plan.is_running:
+            self._engine.disk.require()
             await self._engine.starter.require_room()
         envelope = Envelope(plan.execution_id, plan.message, redrive=plan.request)
         receipt: Receipt = await self._engine.committer.submit(envelope, by_caller=True)

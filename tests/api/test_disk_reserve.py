@@ -1,13 +1,16 @@
 """A disk that is almost full: new work is refused, running work ends, and space opens the door again."""
 
 from pathlib import Path
+from typing import Final
 
 import httpx
 import pytest
 
 from flowserver.engine.disk_watch import DiskWatch
 from flowserver.engine.schedules.loop import ScheduleLoop
+from flowserver.operations.audited import AUDITED
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
+from flowserver.operations.topics import TopicAttributes
 from flowserver.server import Application
 from flowserver.store.integrity.disk_reserve import MEASURED_SECONDS, DiskAlmostFull, DiskReserve
 from tests.api.rest.conftest import PASS, WAIT
@@ -22,6 +25,8 @@ class Disk:
         self.free = 200 * MIB
         self.seconds = 0.0
         self.measured = 0
+        self.falls_after: int | None = None
+        """After so many further measurements it is full; meanwhile each question takes a second."""
 
     def reserve(self, file: Path | None = Path("data/x.db"), bytes_min: int = 128 * MIB) -> DiskReserve:
         return DiskReserve(file, bytes_min, self.measure, lambda: self.seconds)
@@ -33,7 +38,15 @@ class Disk:
 
     def measure(self, folder: Path) -> int:
         self.measured += 1
-        return self.free
+        if self.falls_after is None:
+            return self.free
+        self.falls_after -= 1
+        return self.free if self.falls_after >= 0 else 0
+
+    def now(self) -> float:
+        if self.falls_after is not None:
+            self.seconds += MEASURED_SECONDS
+        return self.seconds
 
 
 def test_a_measurement_is_used_for_a_second() -> None:
@@ -91,13 +104,20 @@ def test_postgresql_no_reserve_and_an_unreadable_disk_refuse_nothing(tmp_path: P
         DiskReserve(tmp_path / "x.db", 2**60).require()
 
 
+@pytest.fixture
+def disk(client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """The disk of the server."""
+    disk, reserve = Disk(), app.state.engine.disk
+    monkeypatch.setattr(reserve, "_measure", disk.measure)
+    monkeypatch.setattr(reserve, "_now", disk.now)
+    disk.seconds = reserve._until
+    return disk
+
+
 async def test_new_work_is_refused_and_running_work_ends(
-    client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
+    client: httpx.AsyncClient, app: Application, disk: Disk
 ) -> None:
-    engine, operations, disk = app.state.engine, app.state.operations, Disk()
-    monkeypatch.setattr(engine.disk, "_measure", disk.measure)
-    monkeypatch.setattr(engine.disk, "_now", lambda: disk.seconds)
-    disk.seconds = engine.disk._until
+    operations = app.state.operations
     for flow, text in (("p", PASS), ("w", WAIT)):
         await client.put(f"/v1/flows/{flow}", json={"definition": text})
     await client.put("/v1/functions/acs:fc:::services/s/functions/f", json={"url": "http://127.0.0.1:1/"})
@@ -155,3 +175,106 @@ async def test_a_schedule_tries_its_start_again(
     await loop.handle_due()
     shown = (await client.get("/v1/flows/p/schedules/s")).json()
     assert "disk" in str(shown), shown
+
+
+REFUSED: Final = {
+    "executions.start": (
+        ("POST", "/v1/flows/p/executions", {"json": {}}),
+        ("POST", "/v1/flows/p/executions?wait=1", {"json": {"name": "waited-for"}}),
+        ("POST", "/", {"data": {"Action": "StartExecution", "Version": "2019-03-15", "FlowName": "p"}}),
+        ("POST", "/", {"data": {"Action": "StartSyncExecution", "Version": "2019-03-15", "FlowName": "p"}}),
+    ),
+    "executions.redrive": (("POST", "/v1/flows/w/executions/ended/redrive", {}),),
+    "executions.redrive-many": (("POST", "/v1/flows/w/redrive", {"json": {"status": "Stopped"}}),),
+    "invocations.submit": (
+        ("POST", "/2016-08-15/services/s/functions/f/invocations", {"headers": {"X-Fc-Invocation-Type": "Async"}}),
+        ("POST", "/2021-04-06/services/s/functions/f/invocations", {"headers": {"X-Fc-Invocation-Type": "Async"}}),
+    ),
+    "queues.send": (
+        ("POST", "/queues/q/messages", {"content": "<Message><MessageBody>x</MessageBody></Message>"}),
+        (
+            "POST",
+            "/queues/q/messages",
+            {"content": "<Messages><Message><MessageBody>x</MessageBody></Message></Messages>"},
+        ),
+        ("POST", "/v1/queues/q/messages", {"json": {"body": "x"}}),
+    ),
+    "topics.publish": (
+        ("POST", "/topics/t/messages", {"content": "<Message><MessageBody>x</MessageBody></Message>"}),
+        ("POST", "/v1/topics/t/messages", {"json": {"body": "x"}}),
+    ),
+}
+"""By operation the requests that begin work."""
+
+GOES_ON: Final = frozenset(
+    {
+        # What ends work or lets it go on, what waits in a schedule until its start is accepted, and a call whose
+        # result is not stored.
+        *("executions.stop", "executions.restart", "invocations.stop", "invocations.restart", "tasks.report"),
+        *("schedules.trigger", "schedules.backfill", "functions.invoke"),
+        # What operators need to repair a server, bounded by the number of flows, functions and so on.
+        *(f"flows.{each}" for each in ("create", "update", "put", "delete")),
+        *("versions.publish", "versions.delete"),
+        *(f"aliases.{each}" for each in ("create", "update", "put", "delete")),
+        *(f"schedules.{each}" for each in ("create", "update", "put", "pause", "resume", "delete")),
+        *(f"{each}.{change}" for each in ("functions", "secrets", "async-configs") for change in ("put", "delete")),
+        *("queues.create", "queues.update", "queues.purge", "queues.delete"),
+        *(f"{each}.{change}" for each in ("topics", "subscriptions") for change in ("create", "update", "delete")),
+        *("keys.create", "keys.link", "keys.disable", "keys.rotate-tokens", "keys.open", "secrets.rekey"),
+        *("database.restore", "database.copy"),
+    }
+)
+
+
+def test_each_operation_is_refused_or_goes_on() -> None:
+    """A new operation belongs to one of the two; this and docs/how-to/troubleshoot.md say to which."""
+    assert not REFUSED.keys() & GOES_ON
+    assert REFUSED.keys() | GOES_ON == AUDITED.keys()
+
+
+async def test_every_way_to_begin_work_is_refused(client: httpx.AsyncClient, app: Application, disk: Disk) -> None:
+    operations = app.state.operations
+    for flow, text in (("p", PASS), ("w", WAIT)):
+        await client.put(f"/v1/flows/{flow}", json={"definition": text})
+    await client.put("/v1/functions/acs:fc:::services/s/functions/f", json={"url": "http://127.0.0.1:1/"})
+    await client.post("/v1/flows/w/executions", json={"name": "ended"})
+    await client.post("/v1/flows/w/executions/ended/stop")
+    await operations.queues.create("q", QueueAttributes())
+    await operations.topics.create("t", TopicAttributes())
+    disk.becomes(0)
+    for requests in REFUSED.values():
+        for method, url, further in requests:
+            answer = await client.request(method, url, **further)
+            assert (answer.status_code, "DiskAlmostFull" in answer.text) == (503, True), (url, answer.text)
+    assert (await client.get("/v1/flows/w/executions/ended")).json()["status"] == "Stopped"
+    disk.becomes(200 * MIB)
+    for requests in REFUSED.values():
+        for method, url, further in requests:
+            answer = await client.request(method, url, **further)
+            assert "DiskAlmostFull" not in answer.text, url
+
+
+async def test_a_bulk_redrive_ends_where_the_disk_was_full_and_goes_on_from_there(
+    client: httpx.AsyncClient, disk: Disk
+) -> None:
+    """What runs and waits for the redrive goes on even then: it has begun."""
+    await client.put("/v1/flows/w", json={"definition": WAIT})
+    names = [f"e{number}" for number in range(3)]
+    for name in names:
+        await client.post("/v1/flows/w/executions", json={"name": name})
+        await client.post(f"/v1/flows/w/executions/{name}/stop")
+    disk.falls_after = 1
+    first = (await client.post("/v1/flows/w/redrive", json={"status": "Stopped"})).json()
+    assert (first["redriven"], first["refused"]) == (1, [])
+    disk.falls_after = None
+    disk.becomes(200 * MIB)
+    more = {"status": "Stopped", "nextToken": first["nextToken"]}
+    second = (await client.post("/v1/flows/w/redrive", json=more)).json()
+    assert sorted(first["executions"] + second["executions"]) == names
+
+    broken = f"{PASS}  - {{type: wait, name: rest, duration: $.none}}\n"
+    await client.put("/v1/flows/b", json={"definition": broken, "onRetriesExhausted": "waitForRedrive"})
+    await client.post("/v1/flows/b/executions?wait=1", json={"name": "waits"})
+    disk.becomes(0)
+    done = (await client.post("/v1/flows/b/redrive", json={"waitingForRedrive": True})).json()
+    assert (done["redriven"], done["refused"]) == (1, [])

@@ -35,6 +35,7 @@ from flowserver.base.errors import (
     TopicNotExist,
     UnsupportedMediaType,
 )
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 
 router = rest_router("", "queues")
 
@@ -76,7 +77,7 @@ async def peek_messages(queue: QueueName, operations: Ops, query: Annotated[Peek
     summary="Send a message",
     response_model=SentMessage,
     status_code=201,
-    responses=problems(MissingParameter, QueueNotExist, UnsupportedMediaType),
+    responses=problems(MissingParameter, QueueNotExist, UnsupportedMediaType, DiskAlmostFull),
     openapi_extra=json_request(SendMessage),
 )
 async def send_message(
@@ -117,7 +118,7 @@ async def get_topic(topic: TopicName, operations: Ops) -> Response:
     summary="Publish a message",
     response_model=SentMessage,
     status_code=201,
-    responses=problems(MissingParameter, TopicNotExist, UnsupportedMediaType),
+    responses=problems(MissingParameter, TopicNotExist, UnsupportedMediaType, DiskAlmostFull),
     openapi_extra=json_request(PublishMessage),
 )
 async def publish_message(

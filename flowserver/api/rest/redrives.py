@@ -23,6 +23,7 @@ from flowserver.base.errors import (
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.operations.redrives import ExecutionEndReported
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
+from flowserver.store.integrity.disk_reserve import DiskAlmostFull
 
 router = rest_router("/flows/{flow}", "executions")
 
@@ -39,6 +40,7 @@ router = rest_router("/flows/{flow}", "executions")
         ExecutionEndReported,
         ResourceThrottled,
         UnsupportedMediaType,
+        DiskAlmostFull,
     )
     | {200: {"content": {"application/json": {"example": RedrivePreview.model_json_schema()["examples"][0]}}}},
     openapi_extra=json_request(RedriveExecution, required=False),
@@ -64,7 +66,7 @@ async def redrive_execution(
     "/redrive",
     summary="Redrive executions of a flow",
     response_model=ManyRedriven,
-    responses=problems(FlowNotExists, ResourceThrottled, UnsupportedMediaType),
+    responses=problems(FlowNotExists, ResourceThrottled, UnsupportedMediaType, DiskAlmostFull),
     openapi_extra=json_request(RedriveMany, required=False),
 )
 async def redrive_executions(
