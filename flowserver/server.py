@@ -302,6 +302,7 @@ def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> Engine
         queue_bodies=settings.queue_bodies,
         encryption=Encryption(settings.encryption_keys()),
         disk_reserve_bytes=settings.disk_reserve_mib << 20,
+        data_bytes_max=int(settings.data_gib_max * 2**30),
     )
 
 

@@ -142,7 +142,14 @@ class Settings(BaseSettings):
         ge=0,
         le=1_048_576,
         description="MiB of the disk with the SQLite file that are kept for work that has begun: with less, starts, "
-        "invocations and messages are refused. 0 for none.",
+        "redrives, invocations and messages are refused. 0 for none.",
+    )
+    data_gib_max: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="From how many GiB of data on the same is refused: for PostgreSQL, whose disk the server does not "
+        "see. 0 for no bound.",
     )
     audit: Literal["changes", "reports", "all"] = Field(
         "changes",

@@ -29,9 +29,9 @@ _MEANINGS = {
     ExitCode.USAGE: "The command, a setting, a variable or a functions file cannot be understood, or lacks something.",
     ExitCode.NOT_FOUND: "There is no such file, address, database, key, flow, execution or function.",
     ExitCode.UNREACHABLE: "The server or the database cannot be reached, does not let the caller in, refuses the "
-    "functions of `functions serve`, or cannot take the request now: it has too much to do, or refuses new work because "
-    "its disk is almost full (`DiskAlmostFull`); the address to listen on needs keys; or the database was taken away "
-    "from a server that runs.",
+    "functions of `functions serve`, or cannot take the request now: it has too much to do, or refuses new work "
+    "because its disk is almost full (`DiskAlmostFull`); the address to listen on needs keys; or the database was "
+    "taken away from a server that runs.",
     ExitCode.CONFLICT: "Existing state prevents it: another server, a port in use, a schema of another version, "
     "a name that is taken, parked executions.",
     ExitCode.CRASHED: "A bug: the command, or the writer of a server, ended with a traceback.",

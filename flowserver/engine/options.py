@@ -22,6 +22,7 @@ class EngineOptions:
     queue_bodies: QueueBodies = "base64"
     encryption: Encryption = NO_ENCRYPTION
     disk_reserve_bytes: int = 0
+    data_bytes_max: int = 0
     tracer: Tracer | None = None
 
 

@@ -98,7 +98,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.slow_reads = SlowReads(database, limits)
         self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
         self.membership = Membership(database, self.lease, clock, self)
-        self.disk = DiskReserve(database.sqlite_file, options.disk_reserve_bytes)
+        self.disk = DiskReserve(database.sqlite_file, options.disk_reserve_bytes, data_bytes_max=options.data_bytes_max)
         self.context = context = EngineContext(
             database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits, self.disk
         )

@@ -37,6 +37,8 @@ GAUGES: Final = {
     "it stays above some seconds, the servers have more work than they can do.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that all data takes; an estimate on PostgreSQL.",
+    "flowserver_database_bytes": "Bytes of the database's files, with their indexes and free space, without logs: what "
+    "they take of the disk.",
     "flowserver_overdue_schedules": "Schedules with a tick that is due and has not started an execution yet.",
     "flowserver_overdue_schedule_seconds": "How long the oldest of them has been due; 0 if there is none. If it stays "
     "above 10, no server runs schedules, or their starts are refused.",
@@ -44,6 +46,8 @@ GAUGES: Final = {
     "flowserver_free_disk_bytes": "Free bytes of the disk with the SQLite file; below flowserver_disk_reserve_bytes "
     "new work is refused. Not on PostgreSQL.",
     "flowserver_disk_reserve_bytes": "The setting disk_reserve_mib, in bytes; 0 for none. Not on PostgreSQL.",
+    "flowserver_data_bytes_max": "The setting data_gib_max, in bytes, above which new work is refused; infinite for "
+    "none.",
     "flowserver_new_work_refused": "1 while this process refuses starts, redrives, invocations and messages with "
     "DiskAlmostFull, else 0.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",

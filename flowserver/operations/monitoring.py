@@ -1,5 +1,6 @@
 """Monitoring of the server: metrics and readiness."""
 
+import math
 from dataclasses import dataclass
 
 from flowserver.concurrency.threads import Threads
@@ -10,7 +11,7 @@ from flowserver.operations.stuck_executions import Overdue
 from flowserver.store.access_keys import Admission, read_admission, try_write
 from flowserver.store.cluster.nodes import count_nodes
 from flowserver.store.executions.lookups import count_parked, count_running, count_waiting_for_redrive
-from flowserver.store.integrity.file_space import used_bytes
+from flowserver.store.integrity.file_space import database_bytes, used_bytes
 from flowserver.store.invocations.parking import count_parked_invocations
 from flowserver.store.overview.ages import oldest_entry_of_waiting_tasks, oldest_start_of_running
 from flowserver.store.overview.counts import late_executions
@@ -41,6 +42,7 @@ class Census:
     late_seconds: float
     nodes: int
     used_bytes: int
+    database_bytes: int
     overdue_schedules: int
     overdue_schedule_seconds: float
     queues: list[ShownQueue]
@@ -90,6 +92,7 @@ class MonitoringOperations:
             "flowserver_deliveries_in_flight": engine.deliveries.under_way,
             "flowserver_polls_waiting": engine.queues.waiting,
         }
+        gauges["flowserver_data_bytes_max"] = float(engine.disk.data_bytes_max or math.inf)
         gauges["flowserver_new_work_refused"] = float(engine.disk.refusal() is not None)
         if (free := engine.disk.free_bytes()) is not None:
             gauges["flowserver_free_disk_bytes"] = free
@@ -107,6 +110,7 @@ class MonitoringOperations:
                 "flowserver_late_execution_seconds": census.late_seconds,
                 "flowserver_nodes": census.nodes,
                 "flowserver_used_bytes": census.used_bytes,
+                "flowserver_database_bytes": census.database_bytes,
                 "flowserver_overdue_schedules": census.overdue_schedules,
                 "flowserver_overdue_schedule_seconds": census.overdue_schedule_seconds,
             }
@@ -155,6 +159,7 @@ class MonitoringOperations:
                 oldest_waiting_seconds=_seconds_since(oldest_entry_of_waiting_tasks(connection), now_ms),
                 nodes=count_nodes(connection),
                 used_bytes=used_bytes(connection),
+                database_bytes=database_bytes(connection),
                 overdue_schedules=overdue,
                 overdue_schedule_seconds=_seconds_since(due_since, now_ms),
                 late=len(late),

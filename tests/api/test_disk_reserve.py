@@ -1,5 +1,6 @@
 """A disk that is almost full: new work is refused, running work ends, and space opens the door again."""
 
+import secrets
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +12,11 @@ from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.operations.audited import AUDITED
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.operations.topics import TopicAttributes
-from flowserver.server import Application
+from flowserver.server import Application, create_app
+from flowserver.settings import Settings
 from flowserver.store.integrity.disk_reserve import MEASURED_SECONDS, DiskAlmostFull, DiskReserve
+from flowserver.store.integrity.file_space import database_bytes
+from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT
 
 MIB = 2**20
@@ -29,7 +33,7 @@ class Disk:
         """After so many further measurements it is full; meanwhile each question takes a second."""
 
     def reserve(self, file: Path | None = Path("data/x.db"), bytes_min: int = 128 * MIB) -> DiskReserve:
-        return DiskReserve(file, bytes_min, self.measure, lambda: self.seconds)
+        return DiskReserve(file, bytes_min, free_bytes=self.measure, now=lambda: self.seconds)
 
     def becomes(self, free: int) -> None:
         """Set the free bytes, after the last measurement has become old."""
@@ -75,7 +79,7 @@ def test_the_log_says_once_when_refusing_begins_and_ends(caplog: pytest.LogCaptu
     assert [record.getMessage() for record in caplog.records] == [
         "new work is refused: the disk of the database has 127 MiB left, and disk_reserve_mib keeps 128 for work that "
         "has begun; new work is accepted once 136 MiB are free",
-        "new work is accepted again: the disk of the database has 136 MiB left",
+        "new work is accepted again",
     ]
 
 
@@ -278,3 +282,32 @@ async def test_a_bulk_redrive_ends_where_the_disk_was_full_and_goes_on_from_ther
     disk.becomes(0)
     done = (await client.post("/v1/flows/b/redrive", json={"waitingForRedrive": True})).json()
     assert (done["redriven"], done["refused"]) == (1, [])
+
+
+async def test_data_above_its_bound_is_as_a_full_disk(database_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """On PostgreSQL, too; deleted rows count no more, although its files keep their size."""
+    app = create_app(Settings(database_url=database_url, drain_seconds=0, data_gib_max=2 / 1024))
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        [watch] = [loop for loop in app.state.engine.loops if isinstance(loop, DiskWatch)]
+        queues = app.state.operations.queues
+        await client.put("/v1/flows/p", json={"definition": PASS})
+        await queues.create("q", QueueAttributes())
+        for _ in range(40):
+            await queues.send("q", [OutgoingMessage(body=secrets.token_hex(30_000))])
+        await watch.run_once()
+        refused = await client.post("/v1/flows/p/executions", json={"name": "e"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "DiskAlmostFull")
+        assert "of the 0.001953 GiB that data_gib_max gives it" in refused.json()["detail"]
+        seen = (await client.get("/metrics")).text
+        assert "flowserver_new_work_refused 1.0" in seen
+        assert "flowserver_data_bytes_max 2.097152e+06" in seen
+        assert "data_gib_max" in (await client.get("/readyz")).json()["newWorkRefused"]
+        before = app.state.engine.database.run_read(database_bytes)
+        assert before > 2 * MIB
+
+        await queues.purge("q")
+        await watch.run_once()
+        assert (await client.post("/v1/flows/p/executions", json={"name": "e"})).status_code == 201
+        assert app.state.engine.database.run_read(database_bytes) >= before
+    lines = [each.getMessage() for each in caplog.records if each.getMessage().startswith("new work is ")]
+    assert [line.partition(":")[0] for line in lines] == ["new work is refused", "new work is accepted again"]

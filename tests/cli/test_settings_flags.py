@@ -36,6 +36,7 @@ EXAMPLES = {
     "log_format": ("json", "json"),
     "access_log": ("true", True),
     "disk_reserve_mib": ("64", 64),
+    "data_gib_max": ("2.5", 2.5),
     "tracing": ("otlp", "otlp"),
     "audit": ("all", "all"),
     "audit_days": ("7", 7),

@@ -47,6 +47,14 @@ def used_bytes(connection: Connection) -> int:
     return sum(_sampled_bytes(connection, table) for table in metadata.sorted_tables)
 
 
+def database_bytes(connection: Connection) -> int:
+    """Bytes of the database's files, without logs: of all its tables and indexes, those of other programs too."""
+    if connection.dialect.name == "sqlite":
+        pages, _ = _pages(connection)
+        return pages * int(connection.exec_driver_sql("PRAGMA page_size").scalar_one())
+    return int(connection.execute(select(func.pg_database_size(func.current_database()))).scalar_one())
+
+
 def executions_bytes(connection: Connection) -> int:
     """The used bytes without those of queues, deliveries and invocations, which are estimated from samples."""
     if connection.dialect.name == "sqlite":
