@@ -216,12 +216,14 @@ class Engine(Parts):
         begins = changes.is_new or changes.has_begun_again
         if begins or changes.is_redriven:
             self.timers.note_due(execution.deadline_at)
+        ended = self.attempts.committed(execution.execution_id, changes.events)
         if self.traces is not None:
-            for look_up in self.traces.committed(changes, self.clock.now_ms()):
+            for look_up in self.traces.committed(changes, ended, self.clock.now_ms()):
                 self.follow(look_up)
         counts = self.metrics.flows.of(execution.flow_name)
         counts.started += changes.is_new
-        self.metrics.flows.committed(execution.execution_id, counts, changes.events)
+        for attempt in ended:
+            counts.has_tried(attempt)
         if not execution.is_running:
             self.metrics.ended(execution.status)
             counts.has_ended(execution.status, execution.error, (self.clock.now_ms() - execution.started_at) / 1000)

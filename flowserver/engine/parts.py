@@ -54,6 +54,7 @@ from flowserver.invokers.calls import Invoker
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.measured_calls import MeasuredInvoker
 from flowserver.invokers.remote_destinations import Senders
+from flowserver.machine.attempts_under_way import AttemptsUnderWay
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.metrics.process_metrics import Metrics
 from flowserver.store.definition_cache import DefinitionCache
@@ -102,6 +103,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.context = context = EngineContext(
             database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits, self.disk
         )
+        self.attempts = AttemptsUnderWay()
         self.traces = None if options.tracer is None else AttemptTraces(options.tracer, self.reader, self.metrics)
         self._make_rooms(context, options, MeasuredInvoker(limits, invoker))
 

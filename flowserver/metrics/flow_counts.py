@@ -4,29 +4,18 @@ The event loop counts after commits, with plain additions; a scrape turns the nu
 bounds are counted together as OTHER, so that no flow can make the numbers grow without end.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from flowserver.base.limits import Limits
+from flowserver.machine.attempts_under_way import OUTCOMES, EndedAttempt
 from flowserver.machine.event_details import facts_of
-from flowserver.machine.events import Event, EventType
+from flowserver.machine.events import EventType
 from flowserver.metrics.bounded_names import OTHER, count_bounded
 from flowserver.metrics.durations import FEW_BOUNDS_SECONDS, Durations
-
-OUTCOMES: Final = {
-    EventType.TASK_SUCCEEDED: "succeeded",
-    EventType.TASK_FAILED: "failed",
-    EventType.TASK_TIMED_OUT: "timed out",
-    EventType.TASK_SUBMIT_FAILED: "failed",
-}
-"""How an attempt of a task step ends, by the event that says so."""
-
-
-REMEMBERED_MAX: Final = 20_000
-"""Attempts under way whose beginning is remembered; of others the time is not measured."""
 
 
 class StepCounts:
@@ -60,12 +49,13 @@ class FlowCounts:
         if error is not None:
             count_bounded(self.errors, error, self._names_max)
 
-    def has_tried(self, event: Event, outcome: str, seconds: float | None) -> None:
-        """The attempt that this event ended is over; `seconds` is None if its beginning is not known."""
-        counts = self._of(event.step_name)
+    def has_tried(self, attempt: EndedAttempt) -> None:
+        """An attempt is over; its time is counted if its beginning is known."""
+        event, begun = attempt
+        counts, outcome = self._of(event.step_name), OUTCOMES[event.type]
         counts.outcomes[outcome] = counts.outcomes.get(outcome, 0) + 1
-        if seconds is not None:
-            counts.durations.add(seconds)
+        if begun is not None:
+            counts.durations.add((event.time_ms - begun.time_ms) / 1000)
         if event.type is not EventType.TASK_SUCCEEDED:
             left = self._names_max - sum(len(each.errors) for each in self.steps.values())
             count_bounded(counts.errors, str(facts_of(event).error or ""), len(counts.errors) + max(0, left))
@@ -78,32 +68,12 @@ class FlowCounts:
         return counts
 
 
-class Begun:
-    """When attempts began, by their executions and the last events that they have."""
-
-    __slots__ = ("_times_ms",)
-
-    def __init__(self) -> None:
-        self._times_ms: dict[tuple[str, int], int] = {}
-
-    def note(self, execution_id: str, event_id: int, time_ms: int) -> None:
-        """An attempt began; the oldest is forgotten if there are too many."""
-        if len(self._times_ms) >= REMEMBERED_MAX:
-            del self._times_ms[next(iter(self._times_ms))]
-        self._times_ms[execution_id, event_id] = time_ms
-
-    def take(self, execution_id: str, event_id: int) -> int | None:
-        """When the attempt of that event began, which is not asked again; None if that is not known."""
-        return self._times_ms.pop((execution_id, event_id), None)
-
-
 class FlowMetrics(Collector):
     """The numbers of all flows."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._flows: dict[str, FlowCounts] = {}
-        self._begun = Begun()
 
     def of(self, flow_name: str) -> FlowCounts:
         """The numbers of a flow, or of OTHER."""
@@ -112,22 +82,6 @@ class FlowMetrics(Collector):
             name = flow_name if len(self._flows) < self._limits.metric_flows_max else OTHER
             found = self._flows.setdefault(name, FlowCounts(self._limits.metric_names_max))
         return found
-
-    def committed(self, execution_id: str, counts: FlowCounts, events: Iterable[Event]) -> None:
-        """Events of an execution were committed: count the attempts that they ended."""
-        for event in events:
-            if event.type is EventType.TASK_STARTED:
-                self._begun.note(execution_id, event.event_id, event.time_ms)
-                continue
-            if event.type is EventType.TASK_SUBMITTED:
-                begun = self._begun.take(execution_id, event.schedule_event_id)
-                if begun is not None:
-                    self._begun.note(execution_id, event.event_id, begun)
-                continue
-            outcome = OUTCOMES.get(event.type)
-            if outcome is not None:
-                begun = self._begun.take(execution_id, event.schedule_event_id)
-                counts.has_tried(event, outcome, None if begun is None else (event.time_ms - begun) / 1000)
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of this moment."""

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
+from flowserver.machine.attempts_under_way import AttemptsUnderWay, EndedAttempt
 from flowserver.machine.events import Event, EventType
-from flowserver.metrics import flow_counts
 from flowserver.metrics.bounded_names import OTHER
 from flowserver.metrics.flow_counts import FlowMetrics
 from flowserver.metrics.request_counts import RequestMetrics
@@ -116,7 +116,7 @@ def test_the_first_names_are_counted_one_by_one() -> None:
         counts.started += 1
         counts.has_ended("Failed", f"E{number}", 0.1)
         failed = Event(1, 0, EventType.TASK_FAILED, f"s{number}", 0, f'{{"error": "E{number}"}}')
-        metrics.committed("e", counts, [failed])
+        counts.has_tried(EndedAttempt(failed, None))
     registry = CollectorRegistry()
     registry.register(metrics)
 
@@ -138,6 +138,7 @@ def test_attempts_are_measured_from_their_beginning_to_their_end() -> None:
     metrics, registry = FlowMetrics(Limits()), CollectorRegistry()
     registry.register(metrics)
     begin, submit, end = EventType.TASK_STARTED, EventType.TASK_SUBMITTED, EventType.TASK_SUCCEEDED
+    attempts = AttemptsUnderWay()
     commits = [
         ("e", [Event(3, 2, begin, "ask", 1_000, "{}")]),
         ("e", [Event(4, 3, submit, "ask", 1_100, "{}")]),
@@ -145,19 +146,12 @@ def test_attempts_are_measured_from_their_beginning_to_their_end() -> None:
         ("e", [Event(5, 4, end, "ask", 3_000, "{}")]),
     ]
     for execution_id, events in commits:
-        metrics.committed(execution_id, metrics.of("order"), events)
+        for ended in attempts.committed(execution_id, events):
+            metrics.of("order").has_tried(ended)
     labels = {"flow": "order", "step": "ask"}
     assert registry.get_sample_value("flowserver_step_attempt_seconds_count", labels) == 1
     assert registry.get_sample_value("flowserver_step_attempt_seconds_sum", labels) == 2
     assert registry.get_sample_value("flowserver_step_attempts_total", labels | {"outcome": "succeeded"}) == 2
-
-
-def test_beginnings_that_are_forgotten_are_those_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow_counts, "REMEMBERED_MAX", 2)
-    begun = flow_counts.Begun()
-    for number in range(3):
-        begun.note("e", number, number)
-    assert [begun.take("e", number) for number in range(3)] == [None, 1, 2]
 
 
 def test_requests_of_two_processes_are_added_up() -> None:

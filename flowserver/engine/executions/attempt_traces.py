@@ -1,20 +1,21 @@
 """Spans of executions and of the attempts of their tasks, made after the commits that end them.
 
-A span is made of the history: the event that began an attempt gives its id and its beginning. This node remembers the
+A span is made of the history: the event that began an attempt gives its id and its beginning. The engine remembers the
 attempts that it has seen begin; those of other nodes, and of the time before a restart, are read from the history.
 """
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import closing
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from cachetools import LRUCache
 from sqlalchemy import Connection
 
 from flowserver.base.span_ids import STARTED, SpanRef, write_traceparent
 from flowserver.engine.reads.lookup_reader import Reader
+from flowserver.machine.attempts_under_way import OUTCOMES, Begun, EndedAttempt
 from flowserver.machine.event_details import facts_of
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Execution, Status
@@ -26,28 +27,18 @@ from flowserver.tracing.spans import FinishedSpan, Tracer
 log = logging.getLogger(__name__)
 
 REMEMBERED_MAX: Final = 10_000
-"""Attempts under way, and callers of starts, that are remembered; for others the history is read, or no link made."""
+"""Attempts that have ended, and callers of starts, that are remembered; for others the history is read, or no link
+made."""
 
 LOOK_UPS_MAX: Final = 1_000
 """Attempts whose beginning is being read at once; the spans of further ones are dropped."""
 
 NS: Final = 1_000_000
 
-ENDS: Final = frozenset(
-    {EventType.TASK_SUCCEEDED, EventType.TASK_FAILED, EventType.TASK_TIMED_OUT, EventType.TASK_SUBMIT_FAILED}
-)
-
-LATER: Final = ENDS | {EventType.TASK_SUBMITTED}
+LATER: Final = OUTCOMES.keys() | {EventType.TASK_SUBMITTED}
 """Events of an attempt after its TaskStarted."""
 
 ERROR_CHARACTERS: Final = 128
-
-
-class Begun(NamedTuple):
-    """The event that began an attempt, and its instant (ms)."""
-
-    event_id: int
-    time_ms: int
 
 
 class AttemptTraces:
@@ -57,7 +48,6 @@ class AttemptTraces:
         self.tracer = tracer
         self._reader = reader
         metrics.spans.dropped = lambda: tracer.dropped
-        self._begun: LRUCache[tuple[str, int], Begun] = LRUCache(REMEMBERED_MAX)
         self._ended: LRUCache[tuple[str, int], Begun] = LRUCache(REMEMBERED_MAX)
         self._starters: LRUCache[str, SpanRef] = LRUCache(REMEMBERED_MAX)
         self._looking = 0
@@ -81,35 +71,31 @@ class AttemptTraces:
                 log.warning("an attempt of execution %(execution_id)s cannot be read: %(error)s", which)
         return None if begun is None else self.tracer.ref_of(execution_id, begun.event_id)
 
-    def committed(self, changes: Changes, now_ms: int) -> list[Coroutine[Any, Any, None]]:
-        """A commit has changed an execution. Returns look-ups to run in the background, which raise nothing."""
+    def committed(
+        self, changes: Changes, ended: Iterable[EndedAttempt], now_ms: int
+    ) -> list[Coroutine[Any, Any, None]]:
+        """A commit has changed an execution, and ended these attempts of it.
+
+        Returns look-ups to run in the background, which raise nothing.
+        """
         execution = changes.stored.execution
         if changes.is_new:
             self._add_execution(execution, "start", STARTED, execution.started_at, now_ms)
-        look_ups = [look_up for event in changes.events if (look_up := self._see(execution, event)) is not None]
+        look_ups = [look_up for attempt in ended if (look_up := self._see(execution, attempt)) is not None]
         if not execution.is_running and changes.events:
             last = changes.events[-1]
             self._add_execution(execution, "end", last.event_id, last.time_ms, now_ms)
         return look_ups
 
-    def _see(self, execution: Execution, event: Event) -> Coroutine[Any, Any, None] | None:
-        key = execution.execution_id, event.event_id
-        cause = execution.execution_id, event.schedule_event_id
-        if event.type is EventType.TASK_STARTED:
-            self._begun[key] = Begun(event.event_id, event.time_ms)
-        elif event.type is EventType.TASK_SUBMITTED:
-            begun = self._begun.pop(cause, None)
-            if begun is not None:
-                self._begun[key] = begun
-        elif event.type in ENDS:
-            begun = self._begun.pop(cause, None)
-            if begun is not None:
-                self._add_attempt(execution.execution_id, execution.flow_name, event, begun)
-            elif self._looking < LOOK_UPS_MAX:
-                self._looking += 1
-                return self._look_up(execution.execution_id, execution.flow_name, event)
-            else:
-                self.tracer.lose()
+    def _see(self, execution: Execution, attempt: EndedAttempt) -> Coroutine[Any, Any, None] | None:
+        event, begun = attempt
+        if begun is not None:
+            self._add_attempt(execution.execution_id, execution.flow_name, event, begun)
+        elif self._looking < LOOK_UPS_MAX:
+            self._looking += 1
+            return self._look_up(execution.execution_id, execution.flow_name, event)
+        else:
+            self.tracer.lose()
         return None
 
     async def _look_up(self, execution_id: str, flow_name: str, event: Event) -> None:
