@@ -1,5 +1,5 @@
 """`python -m tests.analysis soundness [--seed N] [--runs M] [--processes P]`, `python -m tests.analysis corpus`,
-`python -m tests.analysis reachability [--seed N] [--flows M]`.
+`python -m tests.analysis reachability [--seed N] [--flows M]`, `python -m tests.analysis features [--flows M]`.
 
 `soundness` runs random flows and checks that nothing happens which `flowserver prove` calls impossible. Flow K of seed
 N is the flow N + K of `random_flow`. It prints the totals, then each wrong claim with its flow and run; the exit code
@@ -7,6 +7,8 @@ is 1 if there is one.
 
 `reachability` looks with Hypothesis for runs that do what `prove` calls possible of random flows. It prints which share
 of that was reached, and why the rest was not.
+
+`features` counts which features of the language real flows use, and lists those that the random flows never have.
 
 `corpus` prints how many bugs of the corpus each tool finds, and the processor time that a flow takes.
 """
@@ -19,6 +21,7 @@ import time
 from statistics import median
 
 from tests.analysis.corpus import BEHAVIOURAL, CORRECT, SEEDED, entries, examine, table
+from tests.analysis.features import features_of_random_flows, features_of_real_flows
 from tests.analysis.reachability import NOT_FOUND, Search, search_seeds
 from tests.analysis.soundness import RUNS_PER_FLOW, Tally, check_flows
 
@@ -28,9 +31,22 @@ WRONG_SHOWN = 20
 
 def main() -> int:
     arguments = _arguments()
-    if arguments.check == "corpus":
-        return _corpus()
-    return _soundness(arguments) if arguments.check == "soundness" else _reachability(arguments)
+    match arguments.check:
+        case "corpus":
+            return _corpus()
+        case "features":
+            return _features(arguments)
+        case "soundness":
+            return _soundness(arguments)
+    return _reachability(arguments)
+
+
+def _features(arguments: argparse.Namespace) -> int:
+    real, made = features_of_real_flows(), features_of_random_flows(range(arguments.flows))
+    left = [feature for feature, _ in real.most_common() if feature not in made]
+    print(f"real flows have {len(real)} features, {arguments.flows} random flows {len(made)}; these lack {len(left)}:")
+    print(*(f"{feature} ({real[feature]} real flows)" for feature in left), sep="\n")
+    return 0
 
 
 def _reachability(arguments: argparse.Namespace) -> int:
@@ -69,10 +85,10 @@ def _soundness(arguments: argparse.Namespace) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.analysis", description=__doc__)
-    parser.add_argument("check", choices=["soundness", "corpus", "reachability"])
+    parser.add_argument("check", choices=["soundness", "corpus", "features", "reachability"])
     parser.add_argument("--seed", type=int, default=1, help="number of the first flow (default 1)")
     parser.add_argument("--runs", type=int, default=10_000, help="how many executions at least (default 10,000)")
-    parser.add_argument("--flows", type=int, default=50, help="how many flows to search in (default 50)")
+    parser.add_argument("--flows", type=int, default=50, help="how many random flows (default 50)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one per CPU")
     return parser.parse_args()
 

@@ -129,7 +129,7 @@ _BY_STEP = {
     "timeout-never-fires": "timed out",
     "unreachable-step": "entered",
     "unused-error-mappings": "caught by any",
-    "wait-outlives-flow": "passed",
+    "wait-outlives-flow": "waited",
 }
 
 
@@ -207,6 +207,8 @@ class _Reading:
                     self.facts.add(("took", name, DEFAULT_OPTION if option is None else option))
             case EventType.STEP_SUCCEEDED:
                 self.facts |= {("succeeded", name), ("passed", name)}
+                if isinstance(step, WaitStep):
+                    self.facts.add(("waited", name))
                 given = self._inputs.pop(path)
                 self._look(name, "outputMappings", step.output_mappings, given, detail["output"], context)
             case EventType.TASK_FAILED | EventType.TASK_SUBMIT_FAILED | EventType.TASK_TIMED_OUT:

@@ -11,9 +11,9 @@ from random import Random
 from typing import Final
 
 from flowserver.base.clock import format_instant
-from flowserver.base.json_values import Json, JsonObject
+from flowserver.base.json_values import Json, JsonObject, dump_json_bytes
 from flowserver.base.limits import Limits
-from flowserver.flowtests.simulating.key_kinds import KeyKinds
+from flowserver.flowtests.simulating.key_kinds import KeyKinds, Kind
 from flowserver.language.graph import ActionTarget, Flow, FlowTarget, QueueTarget, TaskStep, TopicTarget
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.mappings import MissingSource
@@ -21,6 +21,7 @@ from flowserver.machine.messages import Failure, Message, Result, Success, TaskR
 from flowserver.machine.retry_and_catch import ALL_ERRORS, INVALID_LOCAL
 from flowserver.machine.sent_messages import reply_of
 from flowserver.machine.service_params import failure_of_action
+from flowserver.machine.state import Status
 from flowserver.machine.sub_flow_reply import reply_to_start
 from flowserver.machine.turn import Turn
 from tests.support.world import NOW_MS, SUBMITTED, World, callee_of
@@ -52,6 +53,13 @@ class Plan:
 
 KEPT: Final = 0.9
 """How often a plan is kept."""
+
+TROUBLE: Final = (0, 0.05, 0.17, 0.5)
+"""Which share of a run's calls fails, or is not answered: one of these."""
+
+
+WAITS_FOR_REDRIVE: Final = 0.1
+"""The share of runs whose steps wait for a redrive instead of failing."""
 
 
 class Vocabulary:
@@ -91,6 +99,18 @@ class Vocabulary:
             return [*kinds.constants.values(), ABSENT, None, 0, "text"]
         return [1, 0, "text", self._texts[-1], True, False, ABSENT, None, -1, whole]
 
+    def _fits(self, key: str) -> list[Json]:
+        """Values with which the flow goes on where it reads the key, as far as that is known."""
+        facts = self._kinds.of(key)
+        fits: list[Json] = [value for value in facts.constants.values() if value is not None]
+        if Kind.INSTANT in facts.kinds:
+            fits.append(format_instant(NOW_MS + 3_000))
+        if facts.kinds & {Kind.NUMBER, Kind.SECONDS}:
+            fits += [0, 1, 2]
+        if facts.members:
+            fits.append({each: self._plain(each) for each in facts.members})
+        return fits
+
     def _plain(self, key: str) -> Json:
         constants = self._kinds.of(key).constants
         return [1, 2] if key in self._lists else next(iter(constants.values()), 1)
@@ -114,6 +134,8 @@ class Vocabulary:
     def _value(self, random: Random, key: str, plan: Plan, depth: int) -> Json:
         if depth < DEPTH_MAX and key in self._lists and random.random() < 0.7:
             return [self._value(random, "", plan, depth + 1) for _ in range(random.choice([0, 1, 2, 2, 3]))]
+        if key and (fits := self._fits(key)) and random.random() < 0.5:
+            return random.choice(fits)
         kind = random.random()
         if depth < DEPTH_MAX and kind < 0.25:
             return self.document(random, plan, depth)
@@ -137,7 +159,11 @@ class RandomWorld(World):
     ) -> None:
         self._words, self._random, self._plan = words, random, plan or Plan()
         missing: MissingSource = "fail" if fails else "null"
-        super().__init__(flow, input=words.document(random, self._plan), limits=limits, missing_source=missing)
+        self._trouble = random.choice(TROUBLE)
+        self._bytes_max = limits.step_data_bytes_max // 4
+        waits = random.random() < WAITS_FOR_REDRIVE
+        given = self._document()
+        super().__init__(flow, input=given, limits=limits, missing_source=missing, waits_for_redrive=waits)
         self.execution.name = random.choice(["exec1", "exec1", "0", "1", "2", "text"])
         self.lists_max = 0
 
@@ -149,6 +175,16 @@ class RandomWorld(World):
     def run_bounded(self) -> None:
         """Run to the end of the execution, or to TURNS_MAX: a loop may have no end."""
         self.start()
+        self.go_on(TURNS_MAX)
+
+    @property
+    def can_be_redriven(self) -> bool:
+        """Whether the execution ended without success, or has a step that waits for a redrive."""
+        return self.execution.status in (Status.FAILED, Status.TIMED_OUT) or bool(self.execution.waiting_steps)
+
+    def run_again(self) -> None:
+        """Redrive the execution."""
+        self.redrive()
         self.go_on(TURNS_MAX)
 
     def _call(self, call: InvokeTask) -> None:
@@ -176,9 +212,9 @@ class RandomWorld(World):
             if planned == SILENT:
                 return
             result = Failure(planned, "planned") if planned else result
-        elif luck < 0.05:
+        elif luck < self._trouble / 4:
             return
-        elif luck < 0.17:
+        elif luck < self._trouble:
             result = self._words.failure(self._random)
         if isinstance(result, Failure) and isinstance(call.target, ActionTarget):
             result = failure_of_action(result, call.target.service)
@@ -190,12 +226,19 @@ class RandomWorld(World):
                 return Success(reply_of(call, "0" * 32))
             case FlowTarget(flow_name=name):
                 return Success(reply_to_start("id", name, "", "run", "{}", self.now_ms))
+            case ActionTarget(service="fnf"):
+                return Success(reply_to_start("id", "child", "", "run", "{}", self.now_ms))
         return self._success(call)
 
     def _success(self, _: InvokeTask) -> Result:
-        if self._random.random() < 0.04:
+        if self._random.random() < self._trouble / 4:
             return Failure(INVALID_LOCAL, "not an object")
-        return Success(self._words.document(self._random, self._plan))
+        return Success(self._document())
+
+    def _document(self) -> JsonObject:
+        """An object for which no step fails only because it is large."""
+        found = self._words.document(self._random, self._plan)
+        return found if len(dump_json_bytes(found)) <= self._bytes_max else {}
 
     def _delay(self, call: InvokeTask) -> int:
         """Often at once, else about when the attempt, or the flow, times out."""

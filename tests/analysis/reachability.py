@@ -8,11 +8,12 @@ how near a run came to the step.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from hypothesis import HealthCheck, Phase, given, settings, target
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
 from hypothesis import strategies as st
 
 from flowserver.analysis.data_flow import StepFacts
@@ -204,6 +205,10 @@ def _goals_of_task(step: TaskStep) -> Iterator[Fact]:
 # Search
 
 
+class _ReachedError(Exception):
+    """A run did what is looked for: for Hypothesis a failure, with which it ends."""
+
+
 class _Seeker:
     """Runs a flow with choices that Hypothesis makes, and keeps all that has happened."""
 
@@ -223,22 +228,24 @@ class _Seeker:
             derandomize=True,
             database=None,
             deadline=None,
+            verbosity=Verbosity.quiet,
             phases=[Phase.generate, Phase.target],
             suppress_health_check=list(HealthCheck),
         )
         @given(st.integers(0, 2**32), self._plans(goal))
         def execute(seed: int, plan: Plan) -> None:
-            if goal in self.seen:
-                return
             world = RandomWorld(self._flow, self._words, Random(seed), self._limits, plan=plan)
             world.run_bounded()
             facts = facts_of(world)
             self.seen |= facts
             self._note_choices(world)
+            if goal in facts:
+                raise _ReachedError
             if near is not None:
                 _aim(facts, near)
 
-        execute()
+        with suppress(_ReachedError):
+            execute()
 
     def _plans(self, goal: Fact | None) -> st.SearchStrategy[Plan]:
         values = {key: st.sampled_from(self._words.candidates(key)) for key in self._words.compared}

@@ -7,7 +7,7 @@ import pytest
 
 from flowserver.analysis import data_flow, errors_and_retries, missing_data, time_and_loops, worst_case
 from flowserver.analysis.rules import RULES
-from flowserver.analysis.shapes import Document, Presence
+from flowserver.analysis.shapes import Document, Presence, join_documents
 from flowserver.analysis.worst_case import Cost
 from flowserver.language import reachability
 from flowserver.language.arrows import Way
@@ -39,6 +39,10 @@ def _first(one: Document, _: Document) -> Document:
     return one
 
 
+def _closed(one: Document, other: Document) -> Document:
+    return Document(join_documents(one, other).parts, one.is_open and other.is_open)
+
+
 def _always_found(*_: Any) -> tuple[Presence, Any]:
     return Presence.NEVER, data_flow.NULL
 
@@ -57,6 +61,7 @@ def _one_call_fewer(cost: Callable[..., Cost]) -> Callable[..., Cost]:
 
 MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a way is forgotten where two meet": lambda patch: patch.setattr(data_flow, "join_documents", _first),
+    "unknown data has only the keys that are known": lambda patch: patch.setattr(data_flow, "join_documents", _closed),
     "what may be found is never found": lambda patch: patch.setattr(missing_data, "look_up", _always_found),
     "a caught error leads nowhere": lambda patch: patch.setattr(
         reachability, "arrows_from", _without_catches(reachability.arrows_from)
