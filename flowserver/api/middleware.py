@@ -228,6 +228,8 @@ class _Answer:
         self.begun = False
         self.status: int | str = UNANSWERED
         self.bytes_sent = 0
+        self._sent_in_turn = 0
+        """Bytes of the body since others had their turn."""
         self.keeps_connection = False
         """Whether an answer that would close the connection leaves it to the client."""
 
@@ -256,7 +258,12 @@ class _Answer:
             await self._send_in_pieces(message)
             return
         await self._send(message)
-        self.bytes_sent += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self.bytes_sent += size
+        self._sent_in_turn += size
+        if self._sent_in_turn > PIECE_BYTES:  # a stream of small pieces
+            self._sent_in_turn = 0
+            await BACKGROUND.give_way_in_loop()
 
     def end(self) -> None:
         """The request has been served or given up."""
@@ -270,13 +277,13 @@ class _Answer:
             is_last = start + PIECE_BYTES >= len(body)
             piece: Message = {**message, "body": bytes(body[start : start + PIECE_BYTES])}
             piece["more_body"] = message.get("more_body", False) or not is_last
+            await BACKGROUND.give_way_in_loop()  # also when the client reads as fast as this writes
             try:
                 async with asyncio.timeout(self._frame.stalled_seconds):
                     await self._send(piece)
                 self.bytes_sent += len(piece["body"])
             except TimeoutError:
                 raise AnswerStalled from None
-            await BACKGROUND.give_way_in_loop()  # also when the client reads as fast as this writes
 
 
 class _BoundedBody:

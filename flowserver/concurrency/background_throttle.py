@@ -10,13 +10,14 @@ While no step is due there are no pauses, because nothing but the lock waits for
 after such a while finds background work that stops after its present piece.
 """
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import Final
+
+from flowserver.concurrency.loop_turns import LoopTurns
 
 SWITCH_SECONDS: Final = 0.0001
 """How long a thread that computes may keep the lock while others want it; Python's own value is ten times that."""
@@ -58,6 +59,7 @@ class Background:
         self._is_quiet.set()
         self._urgent_at = -inf
         """When urgent work was done last."""
+        self._turns = LoopTurns(lambda: 0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -70,8 +72,11 @@ class Background:
             self._is_quiet.set()
 
     async def give_way_in_loop(self) -> None:
-        """`yield_to_writer` for background work on the event loop: lets other tasks run, and urgent work first."""
-        await asyncio.sleep(0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
+        """`yield_to_writer` for background work on the event loop: lets other tasks run, and urgent work first.
+
+        However many tasks call it, in each round of the loop one of them continues.
+        """
+        await self._turns.take()
 
     def yield_to_writer(self) -> None:
         """Pause if this thread has worked for a while, and there was urgent work of late.

@@ -91,6 +91,35 @@ async def test_a_large_body_is_sent_in_pieces_with_others_in_between() -> None:
     assert turns >= len(pieces)
 
 
+@pytest.mark.parametrize("app", ["large", "stream"])
+async def test_many_answers_take_turns_to_send_a_piece(app: str) -> None:
+    """Otherwise others wait in each round of the event loop for a piece of every answer."""
+    rounds, done = [0], asyncio.Event()
+
+    async def stream(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(100):
+            await send({"type": "http.response.body", "body": b"x" * (PIECE_BYTES // 2 + 1), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def count_rounds() -> None:
+        while not done.is_set():
+            await asyncio.sleep(0)
+            rounds.append(0)
+
+    async def send(message: Message) -> None:
+        rounds[-1] += len(message.get("body", b""))
+
+    serving = RequestFrame(stream if app == "stream" else answer, 1_000, lambda: False, LargeAnswers(99))
+    counting = asyncio.create_task(count_rounds())
+    await asyncio.gather(*(serving(dict(SCOPE), Client().receive, send) for _ in range(30)))
+    done.set()
+    await counting
+    beginning = next(number for number, size in enumerate(rounds) if size)
+    assert rounds[beginning] <= 30 * 2 * PIECE_BYTES  # a stream is not known to be long before that
+    assert max(rounds[beginning + 1 :]) <= 2 * PIECE_BYTES
+
+
 async def test_at_most_one_piece_is_written_for_a_client_that_does_not_read() -> None:
     client = Client()
     client.is_reading.clear()
