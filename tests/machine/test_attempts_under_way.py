@@ -17,7 +17,8 @@ def test_an_attempt_begins_before_it_is_submitted() -> None:
 
 def test_an_attempt_of_another_node_ends_without_a_beginning() -> None:
     attempts = AttemptsUnderWay()
-    attempts.committed("e", [Event(3, 2, BEGIN, "ask", 1_000, "{}")])
+    scheduled = Event(2, 1, EventType.TASK_SCHEDULED, "ask", 900, "{}")
+    attempts.committed("e", [scheduled, Event(3, 2, BEGIN, "ask", 1_000, "{}")])
     end = Event(4, 3, END, "ask", 9_000, "{}")
     assert attempts.committed("f", [Event(5, 3, SUBMIT, "ask", 1_100, "{}"), end]) == [(end, None)]
 
