@@ -263,7 +263,7 @@ class _Answer:
         self._sent_in_turn += size
         if self._sent_in_turn > PIECE_BYTES:  # a stream of small pieces
             self._sent_in_turn = 0
-            await BACKGROUND.give_way_in_loop()
+            await BACKGROUND.turns.take()
 
     def end(self) -> None:
         """The request has been served or given up."""
@@ -277,7 +277,7 @@ class _Answer:
             is_last = start + PIECE_BYTES >= len(body)
             piece: Message = {**message, "body": bytes(body[start : start + PIECE_BYTES])}
             piece["more_body"] = message.get("more_body", False) or not is_last
-            await BACKGROUND.give_way_in_loop()  # also when the client reads as fast as this writes
+            await BACKGROUND.turns.take()  # also when the client reads as fast as this writes
             try:
                 async with asyncio.timeout(self._frame.stalled_seconds):
                     await self._send(piece)

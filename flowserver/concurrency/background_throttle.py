@@ -59,7 +59,8 @@ class Background:
         self._is_quiet.set()
         self._urgent_at = -inf
         """When urgent work was done last."""
-        self._turns = LoopTurns(lambda: 0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
+        self.turns = LoopTurns(lambda: 0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
+        """`yield_to_writer` for background work on the event loop: other tasks run first, and urgent work."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -70,13 +71,6 @@ class Background:
         finally:
             self._urgent_at = self._now()
             self._is_quiet.set()
-
-    async def give_way_in_loop(self) -> None:
-        """`yield_to_writer` for background work on the event loop: lets other tasks run, and urgent work first.
-
-        However many tasks call it, in each round of the loop one of them continues.
-        """
-        await self._turns.take()
 
     def yield_to_writer(self) -> None:
         """Pause if this thread has worked for a while, and there was urgent work of late.

@@ -15,7 +15,7 @@ from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Connection
 from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection
-from flowserver.invokers.large_replies import LargeReplies, Place, Sender
+from flowserver.invokers.large_replies import Place, Sender, places_of_process
 from flowserver.invokers.outgoing import PLAIN, Outgoing
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.reply_reader import ConnectionEnded, NoReply, ReplyTooLarge, TooManyInterimReplies
@@ -84,7 +84,7 @@ class HttpInvoker:
         self._routes = Routes()
         self._pool = ConnectionPool(self._resolver, limits, idle_seconds, outgoing.addresses)
         self._signer = outgoing.signer
-        self._large_replies = LargeReplies(limits)
+        self._places = places_of_process(limits)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -151,7 +151,7 @@ class HttpInvoker:
     async def _exchange(
         self, route: Route, request: bytes, time: TimeLeft, bytes_max: int, sender: Sender | None = None
     ) -> Reply:
-        place = None if sender is None else Place(self._large_replies, sender)
+        place = None if sender is None else Place(self._places, sender)
         connection = self._pool.take(route)
         if connection is None:
             connection = await self._open(route, time)

@@ -2,7 +2,8 @@
 
 Unhindered, libuv reads up to 8 MiB of one connection before it does anything else. So a connection whose reply has
 grown beyond LARGE_BYTES pauses after each part, and goes on when it is its turn: one connection in each round of the
-event loop, so that other work waits for at most one part. When there is no other work, this is as fast as before.
+event loop, so that other work waits for at most one part, and fewer while a commit is under way
+(`concurrency/background_throttle.py`). When there is no other work, this is as fast as before.
 
 Before its first turn such a reply takes a place, or waits for one; its call's time goes on meanwhile. Functions and
 flows have shares of the places (`concurrency/keyed_semaphore.py`): a function that sends without end, or slowly, leaves
@@ -10,11 +11,11 @@ places for the replies of others.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from flowserver.base.limits import Limits
+from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
 
 LARGE_BYTES: Final = 65_536
@@ -27,32 +28,16 @@ Turn = Callable[[], object]
 """Goes on reading."""
 
 
-class LargeReplies:
-    """The places and turns of one process. Make and use it inside one event loop."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.places = KeyedSemaphore(limits.large_replies_max, limits.in_flight_share_percent)
-        self._loop = asyncio.get_running_loop()
-        self._turns: deque[Turn] = deque()
-
-    def take_turn(self, turn: Turn) -> None:
-        """Have the turn called in one of the next rounds of the event loop."""
-        self._turns.append(turn)
-        if len(self._turns) == 1:
-            self._loop.call_soon(self._next)
-
-    def _next(self) -> None:
-        turn = self._turns.popleft()
-        if self._turns:
-            self._loop.call_soon(self._next)
-        turn()
+def places_of_process(limits: Limits) -> KeyedSemaphore:
+    """The places of all large replies."""
+    return KeyedSemaphore(limits.large_replies_max, limits.in_flight_share_percent)
 
 
 class Place:
     """The place of one reply, once that is large."""
 
-    def __init__(self, replies: LargeReplies, sender: Sender) -> None:
-        self._replies = replies
+    def __init__(self, places: KeyedSemaphore, sender: Sender) -> None:
+        self._places = places
         self._sender = sender
         self._waiting: asyncio.Task[None] | None = None
         self._is_held = False
@@ -60,9 +45,9 @@ class Place:
     def wait_for_turn(self, turn: Turn) -> None:
         """Have the turn called once the reply has a place and it is its turn."""
         if not self._is_held:
-            self._is_held = self._replies.places.acquire_now(*self._sender)
+            self._is_held = self._places.acquire_now(*self._sender)
         if self._is_held:
-            self._replies.take_turn(turn)
+            BACKGROUND.turns.call(turn)
         else:
             self._waiting = asyncio.create_task(self._wait(turn), name="large reply")
 
@@ -72,9 +57,9 @@ class Place:
             self._waiting.cancel()
         if self._is_held:
             self._is_held = False
-            self._replies.places.release(*self._sender)
+            self._places.release(*self._sender)
 
     async def _wait(self, turn: Turn) -> None:
-        await self._replies.places.acquire(*self._sender)
+        await self._places.acquire(*self._sender)
         self._is_held, self._waiting = True, None
-        self._replies.take_turn(turn)
+        BACKGROUND.turns.call(turn)

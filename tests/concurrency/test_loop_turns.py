@@ -39,7 +39,6 @@ async def test_a_task_that_was_cancelled_holds_nobody_up() -> None:
     for task in given_up[1:]:
         task.cancel()
     await waiting
-    assert [task.cancelled() for task in given_up] == [False, True, True]
     last = asyncio.create_task(turns.take())
     await asyncio.sleep(0)
     last.cancel()

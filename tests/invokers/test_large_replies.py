@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from flowserver.base.limits import Limits
+from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
 from flowserver.invokers.calls import Endpoint, Invocation, Reply
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.http_connection import HttpConnection
-from flowserver.invokers.large_replies import LARGE_BYTES, LargeReplies, Place
+from flowserver.invokers.large_replies import LARGE_BYTES, Place, places_of_process
 from flowserver.invokers.reply_reader import ReplyTooLarge
 from tests.invokers.wire_server import WireServer, head
 
@@ -47,11 +48,11 @@ class Transport:
 class Reading:
     """One large reply that is being read, part by part."""
 
-    def __init__(self, replies: LargeReplies, function: str) -> None:
+    def __init__(self, places: KeyedSemaphore, function: str) -> None:
         self.transport = Transport()
         self.connection = HttpConnection(asyncio.get_running_loop(), Limits())
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
-        place = Place(replies, ("flow", ("", function)))
+        place = Place(places, ("flow", ("", function)))
         self.call = asyncio.create_task(self.connection.call(b"", 1e9, BYTES, place))
 
     def receive(self, data: bytes = PART) -> None:
@@ -59,9 +60,9 @@ class Reading:
         self.connection.data_received(data)
 
 
-async def begun(replies: LargeReplies, *functions: str) -> list[Reading]:
+async def begun(places: KeyedSemaphore, *functions: str) -> list[Reading]:
     """Replies of which the head has come."""
-    readings = [Reading(replies, function) for function in functions]
+    readings = [Reading(places, function) for function in functions]
     await asyncio.sleep(0)
     for reading in readings:
         reading.receive(START)
@@ -77,7 +78,7 @@ async def reading_of(readings: list[Reading], rounds: int = 1) -> list[bool]:
 
 
 async def test_each_round_of_the_event_loop_reads_on_at_most_one_reply() -> None:
-    readings = await begun(LargeReplies(Limits()), *"abc")
+    readings = await begun(places_of_process(Limits()), *"abc")
     for each in readings:
         each.receive()
     assert await reading_of(readings) == [True, False, False]
@@ -95,7 +96,7 @@ async def test_each_round_of_the_event_loop_reads_on_at_most_one_reply() -> None
 
 
 async def test_a_reply_without_a_place_waits_until_another_has_ended() -> None:
-    readings = await begun(LargeReplies(Limits(large_replies_max=1)), "a", "b", "c")
+    readings = await begun(places_of_process(Limits(large_replies_max=1)), "a", "b", "c")
     for each in readings:
         each.receive()
     assert await reading_of(readings, rounds=9) == [True, False, False]
@@ -108,7 +109,7 @@ async def test_a_reply_without_a_place_waits_until_another_has_ended() -> None:
 
 
 async def test_what_was_read_of_a_reply_that_is_too_large_is_not_kept() -> None:
-    reading = Reading(LargeReplies(Limits()), "a")
+    reading = Reading(places_of_process(Limits()), "a")
     await asyncio.sleep(0)
     reading.receive(head(200, "transfer-encoding: chunked"))
     for _ in range(PARTS + 1):
