@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "doctor": Entry("flowserver.cli.doctor:doctor", "Check the database, and repair it."),
     "backup": Entry("flowserver.cli.backup:backup", "Back the SQLite database up, also while a server runs on it."),
     "restore": Entry("flowserver.cli.restore:restore", "Replace the SQLite database with a backup."),
+    "fence": Entry("flowserver.cli.fence:fence", "Carry over to a restored database what must stay done."),
     "copy": Entry("flowserver.cli.copy:copy", "Copy all data into an empty database."),
     "secrets": Entry("flowserver.cli.secrets:secrets", "Set, list and delete secrets of functions."),
     "keys": Entry("flowserver.cli.keys:keys", "Create, list, disable and delete access keys."),

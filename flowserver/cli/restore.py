@@ -11,6 +11,7 @@ from flowserver.cli.command_records import record_command
 from flowserver.cli.database_opening import open_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.fence import described_calls
 from flowserver.cli.options import DatabaseUrl, read_settings
 from flowserver.server import sole_use
 from flowserver.store.access_keys import Admission
@@ -56,7 +57,7 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
         if file is None:
             raise CommandFailed(
                 "PostgreSQL is restored by its own program: "
-                "pg_restore --dbname URL --clean --if-exists FILE, while no server runs",
+                "pg_restore --dbname URL FILE, into a new database; then flowserver fence OLD_URL URL",
                 ExitCode.USAGE,
             )
         if not backup.is_file():
@@ -91,14 +92,8 @@ def _described(restored: Restored) -> Iterator[str]:
         yield f"the database before it is {restored.kept}; delete it when you do not need it"
     if restored.not_kept is not None:
         yield f"the database before it could not be kept: {restored.not_kept}"
-    if restored.called_since is not None and restored.called_since.count:
-        yield (
-            f"{restored.called_since.count} executions have called functions since the backup. "
-            "If it knows them, they may make these calls again; if not, they are gone:"
-        )
-        yield from (f"  {each}" for each in restored.called_since.shown)
-        if restored.called_since.count > len(restored.called_since.shown):
-            yield "  and further ones"
+    if restored.called_since is not None:
+        yield from described_calls(restored.called_since)
     if restored.admission is Admission.LOST:
         yield (
             "it has no access keys, but there were some: the server stays closed until `flowserver keys create`, "

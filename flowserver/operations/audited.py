@@ -63,6 +63,7 @@ AUDITED: Final = {
     "secrets.rekey": Audited("changes", "encrypt all secrets with the first key (a command)"),
     "keys.open": Audited("changes", "delete all access keys (a command)"),
     "database.restore": Audited("changes", "replace the database with a backup (a command)"),
+    "database.fence": Audited("changes", "carry over to a restored database what a restore must not undo (a command)"),
     "database.copy": Audited("changes", "fill an empty database with a copy of another (a command)"),
     "tasks.report": Audited("reports", "report on a waiting task, such as an approval"),
     "executions.start": Audited("all", "start an execution"),

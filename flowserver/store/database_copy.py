@@ -75,7 +75,7 @@ def copy_database(source: Database, target: Database) -> Iterator[TableCopied]:
     """
     with source.read() as reading, target.write() as writing:
         for connection, database in ((reading, source), (writing, target)):
-            _hold_off_servers(connection, database)
+            hold_off_servers(connection, database)
         if found := _first_row(writing):
             raise CopyRefused(f"the target has rows in {found}; it must be empty")
         written = {table.name: _copy_table(table, reading, writing) for table in copied_tables()}
@@ -86,7 +86,7 @@ def copy_database(source: Database, target: Database) -> Iterator[TableCopied]:
             yield TableCopied(table.name, there.rows, there.text_bytes)
 
 
-def _hold_off_servers(connection: Connection, database: Database) -> None:
+def hold_off_servers(connection: Connection, database: Database) -> None:
     """On PostgreSQL: raises CopyRefused if a server is connected; a server that starts waits, and reads see one
     snapshot.
     """

@@ -24,6 +24,7 @@ from sqlalchemy import delete, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.store.access_keys import KEYS_SEEN, Admission, keep_secret
+from flowserver.store.fencing import CalledSince
 from flowserver.store.integrity.damage import find_damage
 from flowserver.store.integrity.violations import list_violations
 from flowserver.store.schema.foreign_databases import ForeignDatabase
@@ -77,17 +78,8 @@ class Restored:
     not_kept: str | None
     """Why the old database could not be kept."""
 
-    called_since: "CalledSince | None"
+    called_since: CalledSince | None
     """Which executions have called functions since the backup; None if the old database could not be compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class CalledSince:
-    """Executions of the old database that ordered calls of functions of which the backup does not know."""
-
-    count: int
-    shown: list[str]
-    """The first of them, `flow/name`, at most FINDINGS_MAX."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ GOES_ON: Final = frozenset(
         *("queues.create", "queues.update", "queues.purge", "queues.delete"),
         *(f"{each}.{change}" for each in ("topics", "subscriptions") for change in ("create", "update", "delete")),
         *("keys.create", "keys.link", "keys.disable", "keys.rotate-tokens", "keys.open", "secrets.rekey"),
-        *("database.restore", "database.copy"),
+        *("database.restore", "database.fence", "database.copy"),
     }
 )
 

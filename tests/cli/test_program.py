@@ -40,7 +40,8 @@ def test_the_version_is_shown_with_any_variable(run, monkeypatch, variable):
 
 def test_the_commands_are_the_documented_ones():
     assert {" ".join(names) for names in COMMANDS} == {
-        "serve", "migrate", "backup", "restore", "copy", "validate", "prove", "test", "sim", "schema", "lsp", "doctor",
+        "serve", "migrate", "backup", "restore", "fence", "copy", "doctor",
+        "validate", "prove", "test", "sim", "schema", "lsp",
         "start", "watch", "apply", "status",
         "flows list", "flows get", "flows describe", "flows diff", "flows set", "flows delete",
         "tasks list", "tasks succeed", "tasks fail",

@@ -53,7 +53,7 @@ def test_refusals(run, sqlite_url, tmp_path, backup):
     assert (gone.exit_code, one_line(gone)) == (3, f"flowserver: there is no file {tmp_path / 'gone'}")
     postgres = run("restore", backup, "--database-url", "postgresql://127.0.0.1/flows")
     assert postgres.exit_code == 2
-    assert "pg_restore --dbname URL --clean --if-exists FILE" in one_line(postgres)
+    assert "pg_restore --dbname URL FILE, into a new database; then flowserver fence" in one_line(postgres)
     backup.write_bytes(b"no database at all" * 100)
     broken = run("restore", backup, "--database-url", sqlite_url)
     assert (broken.exit_code, one_line(broken)) == (1, f"flowserver: {backup}: file is not a database")
