@@ -1,7 +1,8 @@
 """A server with access keys: accepted and refused requests; no signed request is accepted twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -115,8 +116,7 @@ async def test_the_action_of_a_v1_request_must_be_signed(keyed: Rpc, signer: Sig
 
 
 async def test_a_changed_v3_request(keyed: Rpc, signer: Signer) -> None:
-    form = {name: value for name, value in creation().items() if name != "Action"}
-    request = signer.v3("CreateFlow", form=form)
+    request = signer.v3("CreateFlow", form=without_action(creation()))
     body = request.content.replace(b"Name=f", b"Name=g")
     changed = httpx.Request("POST", request.url, headers=request.headers, content=body)
     fault(await keyed.http.send(changed), 403, "SignatureNotMatch")
@@ -125,6 +125,28 @@ async def test_a_changed_v3_request(keyed: Rpc, signer: Signer) -> None:
     added = signer.v3("ListFlows")
     added = httpx.Request("GET", f"{added.url}Limit=1", headers=added.headers)
     fault(await keyed.http.send(added), 403, "SignatureNotMatch")
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+async def test_a_type_that_hides_the_parameters_of_a_v3_body(keyed: Rpc, signer: Signer, is_signed: bool) -> None:
+    """Clients need not send a type, nor sign that of an empty body."""
+    success(await keyed.http.send(signer.v3("CreateFlow", form=without_action(creation()))))
+    query, inputs = {"FlowName": "f", "ExecutionName": "e"}, {"Input": '{"amount": 5}'}
+    if is_signed:
+        request = signer.v3("StartExecution", query=query, form=inputs)
+    else:
+        request = signer.v3("StartExecution", query=query, content=urlencode(inputs).encode())
+    request.headers["content-type"] = "application/json"
+    fault(await keyed.http.send(request), 403, "SignatureNotMatch")
+    sent = signer.v3("StartExecution", query=query, content=urlencode(inputs).encode())
+    assert success(await keyed.http.send(sent))["Input"] == inputs["Input"]
+    bare = signer.v3("ListFlows")
+    bare.headers["content-type"] = "application/json"
+    success(await keyed.http.send(bare))
+
+
+def without_action(parameters: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if name != "Action"}
 
 
 async def test_an_unknown_key_and_a_wrong_secret(keyed: Rpc, clock: ManualClock) -> None:
