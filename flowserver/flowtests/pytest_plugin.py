@@ -1,1 +1,0 @@
-"""The pytest plugin is `flowserver.cli.pytest_plugin`; environments that were installed before look for it here."""
