@@ -5,7 +5,7 @@ no value is found: a simulation must not leave out inputs that the schema means.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from flowserver.base.clock import format_instant
@@ -15,6 +15,13 @@ from flowserver.flowtests.schemas import Schema
 
 LEVELS_MAX: Final = 12
 """A schema that refers to itself is followed so deep; what is optional is left out below."""
+VALUES_MAX: Final = 300
+"""Of one object; after so many, what is optional is left out."""
+UNITS_MAX: Final = 100_000
+"""Of one object: its values, and UNIT_CHARACTERS of their texts each. None is made if a schema needs more."""
+UNIT_CHARACTERS: Final = 100
+SIZE_MAX: Final = 100_000
+"""Of `minItems` and `minLength`."""
 OPTIONAL_SHARE: Final = 0.7
 """How often drawn objects have a member that is not required."""
 NUMBERS: Final = (1, 0, -1, 2, 1_000_000)
@@ -38,30 +45,44 @@ Path = tuple[str | int, ...]
 
 def unusable_parts(document: JsonObject) -> Iterator[tuple[str, Path]]:
     """Why no values can be made for parts of a schema, each with the path that leads to it."""
-    yield from _unusable(document, document, ())
+    schemas = list(_schemas_in(document, ()))
+    known = {id(schema) for schema, _ in schemas}
+    for schema, path in schemas:
+        for keyword, value in schema.items():
+            if why := _unusable(document, known, keyword, value):
+                yield why, (*path, keyword)
 
 
-def _unusable(root: JsonObject, schema: Any, path: Path) -> Iterator[tuple[str, Path]]:
+def _schemas_in(schema: Any, path: Path) -> Iterator[tuple[JsonObject, Path]]:
+    """The schema and those in it."""
     if not isinstance(schema, dict):
         return
+    yield schema, path
     for keyword, value in schema.items():
-        here = (*path, keyword)
-        if keyword not in _KEYWORDS:
-            yield f"values cannot be made by `{keyword}`", here
-        elif keyword == "format" and value not in FORMATS:
-            yield f"values can be made for the formats {', '.join(FORMATS)} only", here
-        elif keyword == "$ref" and _referred(root, value) is None:
-            yield "`$ref` leads to nothing in this schema", here
-        elif keyword == "additionalProperties" and not isinstance(value, bool):
-            yield "`additionalProperties` can be true or false; no values are made for it", here
-        elif keyword in ("anyOf", "oneOf"):
-            for position, each in enumerate(value):
-                yield from _unusable(root, each, (*here, position))
+        inner: Iterable[tuple[str | int, Any]] = ()
+        if keyword in ("anyOf", "oneOf"):
+            inner = enumerate(value)
         elif keyword in ("properties", "$defs", "definitions"):
-            for name, each in value.items():
-                yield from _unusable(root, each, (*here, name))
+            inner = value.items()
         elif keyword == "items":
-            yield from _unusable(root, value, here)
+            yield from _schemas_in(value, (*path, keyword))
+        for key, each in inner:
+            yield from _schemas_in(each, (*path, keyword, key))
+
+
+def _unusable(root: JsonObject, schemas: set[int], keyword: str, value: Any) -> str | None:
+    """Why no values can be made by a keyword; `schemas` are those of the document, by identity."""
+    if keyword not in _KEYWORDS:
+        return f"values cannot be made by `{keyword}`"
+    if keyword == "format" and value not in FORMATS:
+        return f"values can be made for the formats {', '.join(FORMATS)} only"
+    if keyword in ("minItems", "minLength") and value > SIZE_MAX:
+        return f"values are made with a `{keyword}` of at most {SIZE_MAX}"
+    if keyword == "$ref" and id(_referred(root, value)) not in schemas:
+        return "`$ref` leads to no schema in this one"
+    if keyword == "additionalProperties" and not isinstance(value, bool):
+        return "`additionalProperties` can be true or false; no values are made for it"
+    return None
 
 
 def _referred(root: JsonObject, reference: str) -> Any:
@@ -77,21 +98,39 @@ def _referred(root: JsonObject, reference: str) -> Any:
 def object_for(schema: Schema, tries: Iterator[Choices]) -> JsonObject | None:
     """An object that fits the schema, by the first of the choices for which one does; None if none does."""
     for choices in tries:
-        value = _Values(schema.document, choices).value(schema.document, 1)
+        try:
+            value = _Values(schema.document, choices).value(schema.document, 1)
+        except (_TooLarge, OverflowError):  # OverflowError of numbers that are too large for a double
+            continue
         if isinstance(value, dict) and schema.mistake_in(value) is None:
             return value
     return None
 
 
+class _TooLarge(Exception):
+    """The object would have more than UNITS_MAX."""
+
+
 class _Values:
-    """Makes one value."""
+    """Makes one object."""
 
     def __init__(self, root: JsonObject, choices: Choices) -> None:
         self._root = root
         self._choices = choices
+        self._units = 0
+
+    def _spend(self, units: int) -> None:
+        self._units += units
+        if self._units > UNITS_MAX:
+            raise _TooLarge
+
+    def _has_room(self, level: int) -> bool:
+        """Whether there is room for what is optional."""
+        return level <= LEVELS_MAX and self._units <= VALUES_MAX
 
     def value(self, schema: Any, level: int) -> Json:
-        """A value that probably fits."""
+        """A value that probably fits; raises _TooLarge."""
+        self._spend(1)
         if not isinstance(schema, dict) or level > 2 * LEVELS_MAX:
             return "text"
         if "const" in schema:
@@ -120,7 +159,9 @@ class _Values:
                 return self._choices.one_of((True, False))
             case "null":
                 return None
-        return self._choices.one_of(tuple(_texts(schema)))
+        text = str(self._choices.one_of(tuple(_texts(schema))))
+        self._spend(len(text) // UNIT_CHARACTERS)
+        return text
 
     def _type_of(self, schema: JsonObject) -> str:
         kinds = schema.get("type")
@@ -133,15 +174,14 @@ class _Values:
         required = schema.get("required", ())
         found: JsonObject = {}
         for name, each in schema.get("properties", {}).items():
-            is_deep = level > LEVELS_MAX
-            if name in required or (not is_deep and self._choices.is_taken(OPTIONAL_SHARE)):
+            if name in required or (self._has_room(level) and self._choices.is_taken(OPTIONAL_SHARE)):
                 found[name] = self.value(each, level + 1)
         return found | {name: "text" for name in required if name not in found}
 
     def _array(self, schema: JsonObject, level: int) -> list[Json]:
         least = schema.get("minItems", 0)
         most = schema.get("maxItems", max(least, self._choices.largest))
-        size = 0 if level > LEVELS_MAX else self._choices.size(level)
+        size = self._choices.size(level) if self._has_room(level) else 0
         items = schema.get("items", {})
         return [self.value(items, level + 1) for _ in range(min(max(size, least), most))]
 

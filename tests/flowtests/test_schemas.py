@@ -55,6 +55,14 @@ def test_a_schema_fetches_nothing(run_tests):
     assert message.startswith("the output does not fit its schema, the schema cannot be applied: ")
 
 
+@pytest.mark.parametrize("part", ["[1]", "{type: 5}", "{required: 5}"])
+def test_a_reference_to_what_is_no_schema_fails_the_test(run_tests, part):
+    schema = f"{{$ref: '#/x', x: {part}}}"
+    tests = f"functions: {{get: {{return: {{a: 1}}}}}}\ntests: [{{name: a, expect: {{outputSchema: {schema}}}}}]"
+    (message,) = messages(run_tests(STEPS, tests))
+    assert message.startswith("the output does not fit its schema, the schema cannot be applied: ")
+
+
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
@@ -64,10 +72,21 @@ def test_a_schema_fetches_nothing(run_tests):
         ),
         ("sim: {inputSchema: {pattern: x}}", "2:21 bad-value: values cannot be made by `pattern`"),
         ("sim: {inputSchema: {properties: {a: {format: ipv4}}}}", "2:38 bad-value: values can be made for the formats"),
-        ("sim: {inputSchema: {items: {$ref: '#/$defs/x'}}}", "2:29 bad-value: `$ref` leads to nothing in this schema"),
+        ("sim: {inputSchema: {items: {$ref: '#/$defs/x'}}}", "2:29 bad-value: `$ref` leads to no schema in this one"),
+        ("sim: {inputSchema: {$ref: '#/default', default: {minItems: x}}}", "2:21 bad-value: `$ref` leads to no"),
         ("sim: {inputSchema: {type: array}}", "2:20 bad-value: no object was found that fits this schema"),
         (
             "sim: {inputSchema: {required: [a], properties: {a: {minimum: 2, maximum: 1, type: integer}}}}",
+            "2:20 bad-value: no object was found that fits this schema",
+        ),
+        ("sim: {inputSchema: {$schema: [x]}}", "2:21 bad-value: this is no JSON Schema: `$schema` is not the URI"),
+        ("sim: {inputSchema: {$schema: 'http://[x'}}", "2:21 bad-value: this is no JSON Schema: `$schema` is not the"),
+        (
+            "sim: {inputSchema: {required: [a], properties: {a: {minLength: 10000000000}}}}",
+            "2:53 bad-value: values are made with a `minLength` of at most 100000",
+        ),
+        (
+            f"sim: {{inputSchema: {{required: [a], properties: {{a: {{type: number, minimum: 1{'0' * 400}}}}}}}}}",
             "2:20 bad-value: no object was found that fits this schema",
         ),
         ("sim: {runs: 0}", "2:13 bad-value: `runs` must be from 1 to 1000000"),
@@ -163,6 +182,21 @@ def test_inputs_fit_and_reach_the_bounds():
 def test_all_values_of_a_schema_fit(schema):
     assert list(unusable_parts(schema)) == []
     assert None not in values_of(schema, 40)
+
+
+def test_a_schema_that_refers_to_itself_in_many_members_makes_small_objects():
+    schema = {"type": "object", "properties": {f"a{number}": {"$ref": "#"} for number in range(40)}}
+    assert all(len(json.dumps(each)) < 50_000 for each in values_of(schema, 5))
+
+
+@pytest.mark.parametrize("sizes", [(100_000, 100_000), (100, 100, 100, 100)])
+def test_no_object_is_made_by_a_schema_that_asks_for_too_many_values(sizes):
+    schema: dict[str, Any] = {"type": "integer"}
+    for size in sizes:
+        schema = {"type": "array", "minItems": size, "items": schema}
+    document = {"type": "object", "required": ["a"], "properties": {"a": schema}}
+    assert list(unusable_parts(document)) == []
+    assert object_for(compiled(document), iter([Choices()])) is None
 
 
 def test_inputs_of_runs_fit_and_the_shortest_one_does(tmp_path):
