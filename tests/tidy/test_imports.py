@@ -6,9 +6,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 
 import pytest
 
+from flowserver.api.console_modules import COMMENT, IMPORT
 from flowserver.base.lazy_import import load
 from tests.tidy.source_files import PACKAGE, ROOT, functions_of, imported_names, source_files
 
@@ -43,6 +45,17 @@ def test_layers_import_downwards_only() -> None:
     command = (sys.executable, "-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == os.EX_OK, done.stdout
+
+
+def test_modules_of_the_console_import_each_other_in_no_circle() -> None:
+    console = PACKAGE / "console"
+    imports = {
+        path: {(path.parent / name).resolve() for name in IMPORT.findall(COMMENT.sub("", path.read_text()))}
+        for path in sorted(console.rglob("*.js"))
+        if "vendor" not in path.parts
+    }
+    assert sum(map(len, imports.values())) > 100, "the imports are not read"
+    TopologicalSorter(imports).prepare()  # raises CycleError
 
 
 def test_no_function_imports() -> None:

@@ -5,6 +5,7 @@
  * or under the choice whose option it is. `graph-columns.js` finds ranks and columns, `graph-lines.js` the heights of
  * ranks and the lines between them.
  */
+import { putBlock } from "./graph-blocks.js";
 import { setColumns } from "./graph-columns.js";
 import { routed } from "./graph-lines.js";
 
@@ -251,21 +252,4 @@ function connect(items, links, first) {
 /** @param {Link} link @param {Map<string, Item>} items */
 function isForward({ from, to }, items) {
   return (items.get(from)?.order ?? 0) < (items.get(to)?.order ?? 0);
-}
-
-/** Draw an item with its upper left corner there. @param {Item} item @param {number} x @param {number} y @param {Block} all */
-export function put(item, x, y, all) {
-  if (item.block) putBlock(item.block, x, y, all);
-  else if (item.labels.length) all.labels.push(...item.labels.map((each) => ({ ...each, x: x + item.w / 2, y: y + each.y })));
-  else if (item.h) all.dots.push([x + item.w / 2, y + item.h / 2]);
-}
-
-/** Draw a block with its upper left corner there. @param {Block} block @param {number} x @param {number} y @param {Block} all */
-function putBlock(block, x, y, all) {
-  for (const box of block.boxes) all.boxes.push({ ...box, x: box.x + x, y: box.y + y });
-  for (const each of block.labels) all.labels.push({ ...each, x: each.x + x, y: each.y + y });
-  for (const [left, top] of block.dots) all.dots.push([left + x, top + y]);
-  for (const each of block.lines) {
-    all.lines.push({ ...each, points: each.points.map(([left, top]) => /** @type {Point} */ ([left + x, top + y])) });
-  }
 }

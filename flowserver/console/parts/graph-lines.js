@@ -3,7 +3,7 @@
  * they never cross a step, and verticals run in the columns that dagre has kept free. Lines that run aside have lanes
  * left and right of the list.
  */
-import { put } from "./graph-layout.js";
+import { put } from "./graph-blocks.js";
 
 /** @typedef {import("./graph-layout.js").Block} Block */
 /** @typedef {import("./graph-layout.js").Item} Item */
