@@ -2,7 +2,7 @@
 # Node SDK and of the console, node_modules below tests/) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: audit help install run test covered check testing lowest newest format docs release vendor screenshots lock
+.PHONY: audit help install run test covered check testing lowest newest format docs release sums vendor screenshots lock
 
 # Of all Pythons in PATH an optimised build (flowserver/base/interpreter.py), and of equals the newest. A name may exist
 # without an interpreter behind it (pyenv's shims).
@@ -103,11 +103,18 @@ FOLDER ?= build/screenshots
 screenshots: testing ## Take pictures of every page of the console (FOLDER=build/screenshots)
 	$(CLEAN) $(BIN)/python -m tests.console.seeded.screenshots $(FOLDER)
 
-release: $(TESTING) ## Build the wheel, the source archive, and the SBOM (CycloneDX) of the lock file in dist/
+DIST ?= dist
+
+release: $(TESTING) ## Build the wheel, the source archive, and the SBOM (CycloneDX) in dist/; sign them (KEY=a key of SSH)
 	$(BIN)/python -m hatchling build
 	$(BIN)/python -m venv $(VENV)/sbom && $(VENV)/sbom/bin/python -m pip install --quiet 'cyclonedx-bom==7.*'
 	$(VENV)/sbom/bin/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --mc-type application \
 		--output-reproducible --of JSON --output-file dist/flowserver.cdx.json
+	@$(MAKE) --no-print-directory sums
+
+sums:
+	cd $(DIST) && rm -f SHA256SUMS SHA256SUMS.sig && sha256sum -- * > SHA256SUMS
+	$(if $(KEY),ssh-keygen -q -Y sign -f $(KEY) -n flowserver $(DIST)/SHA256SUMS)
 
 vendor: $(CONSOLE) ## Bundle the console's libraries from tests/console/package-lock.json
 	$(NODE) tests/console/vendor/build.mjs flowserver/console/vendor

@@ -1,5 +1,7 @@
 """Reports on tasks that wait for them."""
 
+from base64 import b64decode, urlsafe_b64encode
+
 import httpx
 import pytest
 
@@ -19,6 +21,25 @@ async def test_success_is_the_tasks_result(client: httpx.AsyncClient, waiting: s
     assert (event["type"], event["stepName"]) == ("TaskSucceeded", "ask")
     assert event["detail"]["requestId"] == response.headers["x-request-id"]
     assert_problem(await client.post("/v1/tasks/succeed", json=report), 400, "TaskAlreadyCompleted")
+
+
+async def test_a_forged_token_tells_nothing_of_what_it_names(client: httpx.AsyncClient, waiting: str) -> None:
+    """The answer is the same for a task that waits, for one after its end, and for none. A real token gets another."""
+    claim, _, mac = b64decode(waiting + "==", altchars=b"-_").decode().rpartition("#")
+    other = claim.replace(claim.split("#")[1], "01a20000-0000-7000-8000-000000000000")
+
+    async def answer(claim: str, mac: str) -> tuple[int, dict]:
+        token = urlsafe_b64encode(f"{claim}#{mac}".encode()).decode().rstrip("=")
+        answered = await client.post("/v1/tasks/succeed", json={"taskToken": token})
+        return answered.status_code, answered.json() | {"requestId": ""}
+
+    forged = "0" * len(mac)
+    before = [await answer(claim, forged), await answer(other, forged), await answer(other, mac)]
+    assert (await answer(claim, mac))[0] == 200
+    assert_problem(await client.post("/v1/tasks/succeed", json={"taskToken": waiting}), 400, "TaskAlreadyCompleted")
+    for status, body in [*before, await answer(claim, forged)]:
+        assert (status, body) == before[0]
+        assert (status, body["code"]) == (400, "InvalidArgument")
 
 
 async def test_success_without_output_gives_an_empty_one(client: httpx.AsyncClient, waiting: str) -> None:
