@@ -80,8 +80,7 @@ def _check_id(subject: Subject, steps: StepList, step: TaskStep, facts: StepFact
         return
     if isinstance(value, ParamPath):
         presence, shape = look_up(facts.input, value.path.segments)
-        is_constant = presence is Presence.ALWAYS and isinstance(shape, Scalar) and shape.is_constant
-        is_constant = is_constant and isinstance(shape, Scalar) and shape.kind == "text"
+        is_constant = presence is Presence.ALWAYS and isinstance(shape, Scalar) and shape.constant is not None
     else:
         is_constant = isinstance(value, str)
     hint = "make it from the input or `$context.execution.name`, or leave it out"

@@ -73,8 +73,8 @@ RULES: Final[dict[str, Rule]] = {
         "The path is one on which no step puts the key out. The conditions on it may never hold together.",
     ),
     "passes-limit": _sound(
-        "The definition passes a limit in every execution that gets to the step.",
-        "The constants of its mappings alone are more than the limit allows.",
+        "A step's constants pass a limit in every execution that applies its mappings.",
+        "The constants alone are more than the limit allows.",
     ),
     "may-pass-limit": _doubt(
         "The definition can pass a limit with data that is allowed.",

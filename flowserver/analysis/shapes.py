@@ -31,8 +31,8 @@ class Scalar:
     """A text, a number, a boolean or null."""
 
     kind: str
-    is_constant: bool = False
-    """Whether it is written in the definition, and so the same in each execution."""
+    constant: str | None = None
+    """The text, if it is one that is written in the definition, and so the same in each execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _height_of(shape: Shape | None) -> int:
 
 
 ANYTHING: Final = Anything()
-NULL: Final = Scalar("null", is_constant=True)
+NULL: Final = Scalar("null")
 EMPTY: Final = Document()
 UNKNOWN_OBJECT: Final = Document(is_open=True)
 
@@ -109,10 +109,9 @@ def shape_of(value: Json, depth: int = 0) -> Shape:
         for item in value:
             joined = join(joined, shape_of(item, depth + 1))
         return Array(joined)
-    if value is None or isinstance(value, (bool, str)):
-        kind = "null" if value is None else "boolean" if isinstance(value, bool) else "text"
-        return Scalar(kind, is_constant=True)
-    return Scalar("number", is_constant=True)
+    if isinstance(value, str):
+        return Scalar("text", value)
+    return Scalar("null" if value is None else "boolean" if isinstance(value, bool) else "number")
 
 
 def join(one: Shape | None, other: Shape | None) -> Shape:

@@ -317,6 +317,27 @@ def test_constants_of_input_and_output_count_together() -> None:
     assert (finding.id, finding.message[:30]) == ("passes-limit", "the constants are 40016 bytes,")
 
 
+@pytest.mark.parametrize(("other", "ids"), [("nightly", ["constant-id"]), ("weekly", [])])
+def test_an_id_that_is_one_of_several_constants_differs_between_executions(other: str, ids: list[str]) -> None:
+    text = f"""{HEADER}steps:
+  - type: choice
+    name: which
+    choices: [{{condition: $.full, goto: one}}]
+    default: {{goto: other}}
+  - {{type: pass, name: other, outputMappings: [{{target: id, source: {other}}}]}}
+  - type: choice
+    name: on
+    default: {{goto: start}}
+  - {{type: pass, name: one, outputMappings: [{{target: id, source: nightly}}]}}
+  - type: task
+    name: start
+    resourceArn: acs:fnf:::flow/report
+    inputMappings: [{{target: id, source: $local.id}}]
+    serviceParams: {{ExecutionName: $.id}}
+"""
+    assert [each.id for each in found_in(text)] == ids
+
+
 def test_tasks_whose_errors_end_the_flow_are_named() -> None:
     text = f"""{HEADER}steps:
   - type: task
