@@ -129,7 +129,7 @@ async def test_a_changed_v3_request(keyed: Rpc, signer: Signer) -> None:
 
 @pytest.mark.parametrize("is_signed", [True, False])
 async def test_a_type_that_hides_the_parameters_of_a_v3_body(keyed: Rpc, signer: Signer, is_signed: bool) -> None:
-    """Clients need not send a type, nor sign that of an empty body."""
+    """Clients need not send a type, nor sign that of a form or of an empty body."""
     success(await keyed.http.send(signer.v3("CreateFlow", form=without_action(creation()))))
     query, inputs = {"FlowName": "f", "ExecutionName": "e"}, {"Input": '{"amount": 5}'}
     if is_signed:
@@ -138,8 +138,10 @@ async def test_a_type_that_hides_the_parameters_of_a_v3_body(keyed: Rpc, signer:
         request = signer.v3("StartExecution", query=query, content=urlencode(inputs).encode())
     request.headers["content-type"] = "application/json"
     fault(await keyed.http.send(request), 403, "SignatureNotMatch")
-    sent = signer.v3("StartExecution", query=query, content=urlencode(inputs).encode())
-    assert success(await keyed.http.send(sent))["Input"] == inputs["Input"]
+    for name, types in {"e": {}, "e2": {"content-type": "application/x-www-form-urlencoded"}}.items():
+        sent = signer.v3("StartExecution", query=query | {"ExecutionName": name}, content=urlencode(inputs).encode())
+        sent.headers.update(types)
+        assert success(await keyed.http.send(sent))["Input"] == inputs["Input"]
     bare = signer.v3("ListFlows")
     bare.headers["content-type"] = "application/json"
     success(await keyed.http.send(bare))
