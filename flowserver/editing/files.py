@@ -36,10 +36,13 @@ class EditedFile:
         self._earlier = None if previous is None else previous._worth_keeping()
 
     def _worth_keeping(self) -> Self | None:
-        """An earlier file that may be readable, so that never more than one is kept."""
-        if "tree" in self.__dict__:
-            return self if self.tree else self._earlier
-        return self._earlier or self
+        """An earlier file that may be readable. It keeps none itself, so that never more than one is kept."""
+        if "tree" not in self.__dict__:
+            return self._earlier or self
+        if self.tree is None:
+            return self._earlier
+        self._earlier = None
+        return self
 
     @cached_property
     def tree(self) -> Tree | None:
