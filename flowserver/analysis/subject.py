@@ -12,6 +12,9 @@ from flowserver.language.arrows import Arrow, arrows_from
 from flowserver.language.check_cost import Work
 from flowserver.language.graph import Flow, Span, Step, StepList
 
+Tree = dict[int, Arrow | None]
+"""Ways from the begin of a list: the last arrow of the way to each position; None is the way of no arrow."""
+
 STEP_UNITS: Final = 5
 """What the rules of one subject take for a step, as units of work."""
 
@@ -37,6 +40,8 @@ class Subject:
     findings: dict[Finding, None] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
     """Paused from step to step."""
+    searched: dict[tuple[int, str], Tree] = field(default_factory=dict)
+    """The ways through a list, by `list_id`, on which nothing puts out a key."""
     _arrows: dict[int, tuple[tuple[Arrow, ...], ...]] = field(default_factory=dict)
 
     def report(

@@ -1,13 +1,17 @@
 """Ways through a list of steps: the shortest on which a key is not put out, and the loops."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from flowserver.analysis.data_flow import ListFacts
 from flowserver.analysis.rules import PathStep
 from flowserver.analysis.shapes import Document, Presence, look_up
-from flowserver.analysis.subject import Subject
+from flowserver.analysis.subject import Subject, Tree
 from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_of
 from flowserver.language.graph import ChoiceStep, ForeachStep, StepList, TaskStep
+
+_ENDS_SHOWN: Final = 15
+"""Steps at the begin and at the end of a way that a finding shows; there may be a thousand, and as many findings."""
 
 
 def way_without(subject: Subject, steps: StepList, index: int, key: str) -> tuple[PathStep, ...] | None:
@@ -16,15 +20,38 @@ def way_without(subject: Subject, steps: StepList, index: int, key: str) -> tupl
     if facts is None:
         return None
 
-    def outputs(position: int) -> Iterable[Arrow]:
-        known = facts.steps.get(position)
-        return [] if known is None else [arrow for arrow, output in known.outputs.items() if not _may_set(output, key)]
-
-    found = _shortest(index, outputs)
-    if found is None:
+    path = _shortest(index, _searched_without(subject, steps, facts, key))
+    if path is None:
         return None
-    path = [subject.path_step(steps.steps[arrow.start], _note(steps, arrow)) for arrow in found]
-    return (*path, subject.path_step(steps.steps[index], f"reads `{key}`, which no step on this way puts out"))
+    last = subject.path_step(steps.steps[index], f"reads `{key}`, which no step on this way puts out")
+    return (*_shown(subject, steps, path), last)
+
+
+def _searched_without(subject: Subject, steps: StepList, facts: ListFacts, key: str) -> Tree:
+    """The shortest ways from the list's begin on which nothing puts out the key. Searched once for all steps."""
+    if (steps.list_id, key) not in subject.searched:
+        came: Tree = {0: None}
+        todo = [0]
+        for position in todo:
+            known = facts.steps.get(position)
+            for arrow, output in () if known is None else known.outputs.items():
+                if arrow.end != LEAVE and arrow.end not in came and not _may_set(output, key):
+                    came[arrow.end] = arrow
+                    todo.append(arrow.end)
+        subject.work.spend(1 + len(came) // _UNIT_STEPS)
+        subject.searched[steps.list_id, key] = came
+    return subject.searched[steps.list_id, key]
+
+
+def _shown(subject: Subject, steps: StepList, path: list[Arrow]) -> Iterator[PathStep]:
+    """The steps of a way; of a long one its begin and its end."""
+    left_out = max(len(path) - 2 * _ENDS_SHOWN, 0)
+    for number, arrow in enumerate(path):
+        note = _note(steps, arrow)
+        if left_out and number == _ENDS_SHOWN - 1:
+            note += f"; {left_out} more steps follow"
+        if not left_out or number < _ENDS_SHOWN or number >= _ENDS_SHOWN + left_out:
+            yield subject.path_step(steps.steps[arrow.start], note)
 
 
 def way_without_in_input(subject: Subject, steps: StepList, key: str) -> tuple[PathStep, ...] | None:
@@ -60,14 +87,7 @@ def _may_set(output: Document, key: str) -> bool:
     return output.is_open or key in output.parts
 
 
-def _shortest(goal: int, arrows: Callable[[int], Iterable[Arrow]]) -> list[Arrow] | None:
-    came: dict[int, Arrow | None] = {0: None}
-    todo = [0]
-    for position in todo:
-        for arrow in arrows(position):
-            if arrow.end != LEAVE and arrow.end not in came:
-                came[arrow.end] = arrow
-                todo.append(arrow.end)
+def _shortest(goal: int, came: Tree) -> list[Arrow] | None:
     if goal not in came:
         return None
     path: list[Arrow] = []

@@ -247,6 +247,11 @@ REPEATED = {
 {TASK.replace("s%", "u%")}, end: true}}
 """,
     "retries": f"{TASK}, retry: [{{errors: [E%], maxAttempts: 1000000}}]}}\n",
+    "reads of what is missing on a way": f"""
+  - {{type: choice, name: c%, choices: [{{condition: $.a == 1, goto: s%}}], default: {{}}}}
+  - {{type: pass, name: p%, outputMappings: [{{target: a, source: 1}}]}}
+{TASK}, inputMappings: [{{target: a, source: $local.a}}], outputMappings: []}}
+""",
 }
 """Steps of long definitions; % is a number."""
 
@@ -272,6 +277,19 @@ def test_the_work_grows_no_faster_than_the_definition(kind: str) -> None:
         return counted
 
     assert calls(300) < 2.3 * calls(150)
+
+
+def test_of_a_long_way_the_begin_and_the_end_are_shown() -> None:
+    passes = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(100))
+    text = f"""{HEADER}steps:
+  - {{type: choice, name: c, choices: [{{condition: $.z == 1, goto: p0}}], default: {{}}}}
+  - {{type: pass, name: make, outputMappings: [{{target: a, source: 1}}]}}
+{passes}{TASK.replace("%", "1")}, inputMappings: [{{target: a, source: $local.a}}]}}
+"""
+    (found,) = found_in(text)
+    assert (found.id, len(found.path)) == ("missing-on-path", 31)
+    assert [step.name for step in found.path if "71 more steps" in step.note] == ["p13"]
+    assert [step.name for step in found.path[-3:]] == ["p98", "p99", "s1"]
 
 
 def test_a_hundred_findings_are_shown() -> None:
