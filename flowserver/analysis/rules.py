@@ -73,8 +73,9 @@ RULES: Final[dict[str, Rule]] = {
         "The path is one on which no step puts the key out. The conditions on it may never hold together.",
     ),
     "passes-limit": _sound(
-        "A step's constants pass a limit in every execution that applies its mappings.",
-        "The constants alone are more than the limit allows.",
+        "The constants of a step's mappings are more than a limit allows, so each execution that builds them fails.",
+        "Constants count as data of the step, and here they alone are more. Those of outputMappings and errorMappings "
+        "count together with those of inputMappings.",
     ),
     "may-pass-limit": _doubt(
         "The definition can pass a limit with data that is allowed.",

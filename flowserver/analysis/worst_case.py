@@ -4,6 +4,7 @@ Counts the longest way through each list, with every retry, and the largest coll
 has no bound, except by `events_max`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, inf
 from typing import Final
@@ -79,15 +80,34 @@ def worst_case(subject: Subject) -> Cost:
 
 
 def check_sizes(subject: Subject) -> None:
-    """Report constants that are more than a step's data may be. Its input and its output count together."""
+    """Report constants that are more than a step's data may be. Its input counts together with what it puts out."""
     bytes_max = subject.limits.step_data_bytes_max
-    for _, _, step in subject.steps():
-        given, put_out = _constant_bytes(step.input_mappings), _constant_bytes(step.output_mappings)
-        if given + put_out > bytes_max:
-            attribute = "inputMappings" if given > bytes_max else "outputMappings"
-            size = given if given > bytes_max else given + put_out
-            message = f"the constants are {size} bytes, more than the limit step_data_bytes_max of {bytes_max}"
-            subject.report("passes-limit", subject.places.of_step(step.span, attribute), message)
+    for steps, index, step in subject.steps():
+        given = _constant_bytes(step.input_mappings)
+        if given > bytes_max:
+            _report_constants(subject, step, "inputMappings", given, "the step always fails")
+            continue
+        is_caught = [arrow.way is Way.CAUGHT for arrow in _ways_of(subject, steps, index)]
+        put_out = given + _constant_bytes(step.output_mappings)
+        if put_out > bytes_max and not all(is_caught):
+            _report_constants(subject, step, "outputMappings", put_out, "the step never succeeds")
+        after_error = given + (_constant_bytes(step.error_mappings) if isinstance(step, TaskStep) else 0)
+        if after_error > bytes_max and any(is_caught):
+            _report_constants(subject, step, "errorMappings", after_error, "the step fails after each error")
+
+
+def _ways_of(subject: Subject, steps: StepList, index: int) -> Iterable[Arrow]:
+    """The ways from a step that can be gone, as far as that is known."""
+    facts = subject.facts_of(steps)
+    known = None if facts is None else facts.steps.get(index)
+    return subject.arrows_of(steps)[index] if known is None else known.outputs
+
+
+def _report_constants(subject: Subject, step: Step, attribute: str, size: int, effect: str) -> None:
+    with_input = "" if attribute == "inputMappings" or not step.input_mappings else ", with those of its inputMappings"
+    limit = f"the limit step_data_bytes_max of {subject.limits.step_data_bytes_max}"
+    message = f"the constants are {size} bytes{with_input}, more than {limit}: {effect}"
+    subject.report("passes-limit", subject.places.of_step(step.span, attribute), message)
 
 
 def _constant_bytes(mappings: Mappings | None) -> int:

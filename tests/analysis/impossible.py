@@ -87,7 +87,7 @@ class Claims:
             yield from ((_BY_STEP[rule], str(name)) for name, *_ in self._parts[at, "step"])
         elif rule == "passes-limit":
             for name, attribute in self._parts[at, "mappings"]:
-                yield "started" if attribute == "inputMappings" else "succeeded", name
+                yield _BUILDS[str(attribute)], name
 
     def shown_by(self, finding: Finding) -> Iterator[Fact]:
         """The facts that the path of a finding shows."""
@@ -122,6 +122,9 @@ class Claims:
         if part not in known:
             known.append(part)
 
+
+_BUILDS = {"inputMappings": "started", "outputMappings": "succeeded", "errorMappings": "caught by any"}
+"""What happens only after a mapping list is built."""
 
 _BY_STEP = {
     "endless-loop": "left by a success",

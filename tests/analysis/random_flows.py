@@ -182,7 +182,12 @@ class RuleGenerator(Generator):
         large = "x" * self._random.choice((LARGE_BYTES // 2, LARGE_BYTES, 2 * LARGE_BYTES))
         mappings = [{"target": target, "source": large} for target in self._random.sample(KEYS, 2)]
         mappings += self._mappings("input", "local")
-        return [self._step("pass", **{self._random.choice(["inputMappings", "outputMappings"]): mappings})]
+        attribute = self._random.choice(["inputMappings", "outputMappings", "errorMappings"])
+        if attribute == "errorMappings" or self._chance(0.3):
+            step = self._call("flaky", **{attribute: mappings})
+            step["catch"] = [{"errors": self._names(), "goto": FORWARD}]
+            return [step, *self._pass(0)]
+        return [self._step("pass", **{attribute: mappings})]
 
     def _made(self, depth: int) -> list[JsonObject]:
         """A step that makes a value, perhaps one of two, and another step that uses it."""
@@ -195,7 +200,9 @@ class RuleGenerator(Generator):
         if self._chance(0.3):
             either: JsonObject = {"condition": self._random.choice(CONDITIONS), "steps": [self._makes(key)]}
             other = [self._random.choice([self._makes, self._answers])(self._random.choice((key, key, *KEYS)))]
-            made = self._step("choice", choices=[either], default={"steps": other})
+            made = self._step("choice", choices=[either], default={"steps": other} if self._chance(0.7) else {})
+            if self._chance(0.5):
+                made["outputMappings"] = [{"target": key, "source": f"$local.{key}"}]
         self._wanted = f"$.{key}{suffix}"
         steps = use(depth + 1) if depth < self._depth_max else self._wait(depth)
         self._wanted = None
@@ -224,7 +231,7 @@ class RuleGenerator(Generator):
 
     def _foreach(self, depth: int) -> list[JsonObject]:
         steps = super()._foreach(depth)
-        if self._chance(0.4):
+        if self._wanted or self._chance(0.4):
             steps[-1]["iterationMapping"]["collection"] = self._path()
         return steps
 

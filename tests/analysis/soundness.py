@@ -121,7 +121,7 @@ def _claims(text: str, flow: Flow, findings: Iterable[Finding]) -> list[tuple[Fi
 def _beyond(worst: Cost, world: RandomWorld) -> Iterator[str]:
     """What the run has taken more of than the worst case says, which counts no redrives and no waits for one."""
     execution = world.execution
-    if execution.redrive_count or execution.waiting_steps:
+    if any(event.type in (EventType.EXECUTION_REDRIVEN, EventType.STEP_WAITING_FOR_REDRIVE) for event in world.events):
         return
     seconds = ((execution.stopped_at or world.now_ms) - execution.started_at) / 1000
     taken = Cost(seconds, len(world.calls), len(world.events), world.lists_max)

@@ -356,6 +356,19 @@ def test_an_id_that_is_one_of_several_constants_differs_between_executions(other
     assert [each.id for each in found_in(text)] == ids
 
 
+def test_constants_count_where_they_are_built() -> None:
+    """What a step puts out counts only if it gets there; after an error, its errorMappings do instead."""
+    large = f"[{{target: a, source: {'x' * 40_000}}}]"
+    task = f"{TASK.replace('%', '1')}, catch: [{{errors: [E], goto: p}}]"
+    rest = ", end: true}\n  - {type: pass, name: p}\n"
+    for attribute, effect in (("outputMappings", "never succeeds"), ("errorMappings", "fails after each error")):
+        (finding,) = found_in(f"{HEADER}steps:\n{task}, {attribute}: {large}{rest}", Limits.of("cloud"))
+        assert (finding.id, finding.message.endswith(effect)) == ("passes-limit", True)
+    never = "choices: [{condition: true, steps: [{type: fail, name: f}]}]"
+    choice = f"  - {{type: choice, name: c, {never}, outputMappings: {large}}}\n"
+    assert [each.id for each in found_in(f"{HEADER}steps:\n{choice}", Limits.of("cloud"))] == []
+
+
 def test_tasks_whose_errors_end_the_flow_are_named() -> None:
     text = f"""{HEADER}steps:
   - type: task
