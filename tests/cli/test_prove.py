@@ -122,3 +122,12 @@ def test_sarif(run, folder):
     (thread,) = flow["threadFlows"]
     assert [each["location"]["message"]["text"].split()[0] for each in thread["locations"]] == ["charge", "mail"]
     assert run("prove", "valid.yaml", "--sarif", "absent/out.sarif").exit_code == 3
+
+
+def test_the_limits_are_those_of_a_server_with_the_same_settings(run, folder, monkeypatch):
+    constant = f"outputMappings: [{{target: a, source: {'x' * 40_000}}}]"
+    (folder / "large.yaml").write_text(VALID.replace("name: p", f"name: p, {constant}"))
+    assert run("prove", "large.yaml").exit_code == 0
+    assert "error[passes-limit]" in run("prove", "--limits", "cloud", "large.yaml").stdout
+    monkeypatch.setenv("FLOWSERVER_LIMITS", "cloud")
+    assert "error[passes-limit]" in run("prove", "large.yaml").stdout
