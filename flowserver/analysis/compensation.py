@@ -7,9 +7,9 @@ from typing import Final
 from flowserver.analysis.rules import PathStep
 from flowserver.analysis.subject import Subject
 from flowserver.analysis.ways import reached
-from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from
+from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_of
 from flowserver.language.diagnostics import shown
-from flowserver.language.graph import FunctionTarget, Step, StepList, TaskStep
+from flowserver.language.graph import ChoiceStep, FunctionTarget, PassStep, Step, StepList, TaskStep, WaitStep
 from flowserver.machine.retry_and_catch import ALL_ERRORS
 
 _UNDO: Final = re.compile(r"(?i)^(?:cancel|undo|rollback|roll_back|compensate|refund|revert|release)")
@@ -32,6 +32,7 @@ def _check_list(subject: Subject, steps: StepList) -> None:
     if not caught:
         return
     _check_undo_on_success(subject, steps, normal, set(caught))
+    _check_undo_by_choice(subject, steps, normal & set(caught))
     _check_on_the_way(subject, steps, reached(subject, steps, set(caught), _without_error) - normal)
     undoing = {goal for goal in caught if goal not in normal and _undoes(subject, steps, goal, normal)}
     after = _after_protected(steps, undoing)
@@ -42,15 +43,87 @@ def _check_list(subject: Subject, steps: StepList) -> None:
         first = after.get(index)
         if first is not None and first != index and subject.is_entered(steps, index):
             goal = next(arrow.end for arrow in arrows_from(steps, first) if arrow.end in undoing)
-            undo, before = steps.steps[goal], steps.steps[first]
-            message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, although {shown(before.name)} has"
-            path = (
-                subject.path_step(before, "is done"),
-                subject.path_step(step, "fails with an error that nothing catches"),
-                subject.path_step(undo, "does not run"),
-            )
-            hint = f"add a catch for `{ALL_ERRORS}` that leads to the steps that undo the work"
-            subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
+            _report_skipped(subject, steps.steps[first], step, steps.steps[goal])
+
+
+def _report_skipped(subject: Subject, before: Step, step: Step, undo: Step) -> None:
+    message = f"if {shown(step.name)} fails, {shown(undo.name)} does not run, although {shown(before.name)} has"
+    path = (
+        subject.path_step(before, "is done"),
+        subject.path_step(step, "fails with an error that nothing catches"),
+        subject.path_step(undo, "does not run"),
+    )
+    hint = f"add a catch for `{ALL_ERRORS}` that leads to the steps that undo the work"
+    subject.report("compensation-skipped", subject.places.name_of(step.span), message, hint, path)
+
+
+def _check_undo_by_choice(subject: Subject, steps: StepList, goals: set[int]) -> None:
+    """Look at places to which a catch leads, and success, too: a choice there may tell them apart, and undo work."""
+    undoes: dict[int, Step] = {}
+    """What is undone after an error that leads to a place."""
+    choices: set[int] = set()
+    for goal in sorted(goals):
+        index = _choice_after(steps, goal)
+        choice = None if index is None else steps.steps[index]
+        if index is not None and isinstance(choice, ChoiceStep):
+            ways = [_undo_on(steps, choice, arrow) for arrow in subject.arrows_of(steps)[index]]
+            undo = next((undo for undo in ways if undo is not None), None)
+            if undo is not None:
+                undoes[goal] = undo
+                choices.add(index)
+                if None not in ways and not ends_use(undo, steps.steps):
+                    _report_undo_on_each_option(subject, choice, undo)
+    after, before = _after_protected(steps, set(undoes)), _leading_to(subject, steps, choices)
+    for index, first in sorted(after.items()):
+        step = steps.steps[index]
+        may_fail = isinstance(step, TaskStep) and not any(ALL_ERRORS in rule.errors for rule in step.catch)
+        is_between = first != index and index in before and subject.is_entered(steps, index)
+        if may_fail and is_between and not undoes_by_name(step):
+            goal = next(arrow.end for arrow in arrows_from(steps, first) if arrow.end in undoes)
+            _report_skipped(subject, steps.steps[first], step, undoes[goal])
+
+
+def _report_undo_on_each_option(subject: Subject, choice: ChoiceStep, undo: Step) -> None:
+    message = f"{shown(undo.name)} also runs when nothing failed: each option of {shown(choice.name)} undoes work"
+    path = (subject.path_step(choice, "is reached when nothing failed"), subject.path_step(undo, "may run"))
+    hint = "add an option for success, or a `default`, that leads past the steps that undo"
+    subject.report("undo-on-success", subject.places.name_of(choice.span), message, hint, path)
+
+
+def _leading_to(subject: Subject, steps: StepList, goals: set[int]) -> set[int]:
+    """The positions from which ways without an error lead to one of some positions."""
+    before: dict[int, list[int]] = {}
+    for index in range(len(steps.steps)):
+        for arrow in subject.arrows_of(steps)[index]:
+            if _without_error(arrow):
+                before.setdefault(arrow.end, []).append(index)
+    found, todo = set(goals), list(goals)
+    for index in todo:
+        new = [each for each in before.get(index, ()) if each not in found]
+        found.update(new)
+        todo.extend(new)
+    return found
+
+
+def _choice_after(steps: StepList, index: int) -> int | None:
+    """The position of the choice to which a step leads past steps that make no calls."""
+    passed: set[int] = set()
+    while index != LEAVE and index not in passed:
+        if isinstance(steps.steps[index], ChoiceStep):
+            return index
+        if not isinstance(steps.steps[index], (PassStep, WaitStep)):
+            return None
+        passed.add(index)
+        index = next(arrow.end for arrow in arrows_from(steps, index))
+    return None
+
+
+def _undo_on(steps: StepList, choice: ChoiceStep, arrow: Arrow) -> Step | None:
+    """The step that undoes work, by its name, with which an option begins, or to which it leads."""
+    nested = options_of(choice)[arrow.number].steps
+    begins = [] if nested is None else [nested.steps[0]]
+    begins += [] if arrow.end == LEAVE else [steps.steps[arrow.end]]
+    return next((step for step in begins if undoes_by_name(step)), None)
 
 
 def _undoes(subject: Subject, steps: StepList, goal: int, normal: set[int]) -> bool:

@@ -139,7 +139,8 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "undo-on-success": _doubt(
         "A step that undoes work by its name also runs when nothing failed.",
-        "The step before it leads to it, and some catch does, too. A `succeed` or `end: true` is often missing.",
+        "The step before it leads to it, and some catch does, too. A `succeed` or `end: true` is often missing. Or each "
+        "option of a choice that is reached after success, too, leads to such a step.",
     ),
     "unused-ignore": _doubt(
         "A comment `flowserver: ignore` matches no finding, names no rule or gives no reason.",

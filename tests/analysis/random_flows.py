@@ -74,7 +74,7 @@ class RuleGenerator(Generator):
         super().__init__(random)
         self._wanted: str | None = None
         self._is_about_time = self._chance(0.2)
-        self._blocks += [(2, self._queue), (1, self._time), (1, self._constant), (1, self._back), (3, self._made)]
+        self._blocks += [(2, self._queue), (1, self._time), (1, self._constant), (1, self._back), (6, self._made)]
         self._blocks += [(2, self._any_call), (1, self._gathered), (1, self._saga)]
 
     def definition(self) -> JsonObject:

@@ -17,6 +17,7 @@ from flowserver.language.graph import RetryPolicy
 from flowserver.language.parser import parse
 from flowserver.machine.messages import Failure, Success
 from flowserver.machine.retry_and_catch import TASK_TIMEOUT, pause_ms
+from tests.analysis.corpus import SEEDED
 from tests.support.world import World
 
 HEADER = "version: v1\ntype: flow\n"
@@ -246,6 +247,12 @@ REPEATED = {
     "undo": f"""{TASK}, catch: [{{errors: [FnF.ALL], goto: u%}}]}}
 {TASK.replace("s%", "u%")}, end: true}}
 """,
+    "undo by choices": f"""{TASK}, catch: [{{errors: [FnF.ALL], goto: c%}}]}}
+{TASK.replace("s%", "t%")}}}
+  - {{type: choice, name: c%, choices: [{{condition: $.a == 1, goto: undo%}}], default: {{goto: d%}}}}
+{TASK.replace("s%", "undo%")}, end: true}}
+  - {{type: pass, name: d%}}
+""",
     "retries": f"{TASK}, retry: [{{errors: [E%], maxAttempts: 1000000}}]}}\n",
     "reads of what is missing on a way": f"""
   - {{type: choice, name: c%, choices: [{{condition: $.a == 1, goto: s%}}], default: {{}}}}
@@ -277,6 +284,21 @@ def test_the_work_grows_no_faster_than_the_definition(kind: str) -> None:
         return counted
 
     assert calls(300) < 2.3 * calls(150)
+
+
+@pytest.mark.parametrize(
+    ("bug", "flawed", "mended"),
+    [
+        ("undo-by-choice-skipped", "bookCar\n", "bookCar\n    catch: [{errors: [FnF.ALL], goto: isBooked}]\n"),
+        ("undo-by-every-option", "default: {goto: cancelFlight}", "default: {}\n  - {type: succeed, name: booked}"),
+    ],
+)
+def test_a_choice_that_tells_errors_from_success_is_right(bug: str, flawed: str, mended: str) -> None:
+    text = (SEEDED / f"{bug}.yaml").read_text("utf-8")
+    assert flawed in text
+    found = [each.id for each in found_in(text.replace(flawed, mended))]
+    assert "compensation-skipped" not in found
+    assert "undo-on-success" not in found
 
 
 def test_of_a_long_way_the_begin_and_the_end_are_shown() -> None:
