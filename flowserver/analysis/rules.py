@@ -68,6 +68,11 @@ RULES: Final[dict[str, Rule]] = {
         "A cycle of steps without a wait, and without an exit that compares by `<`, `<=`, `>` or `>=`. A function may "
         "end the loop.",
     ),
+    "loop-changes-nothing": _sound(
+        "An option leads back to its choice, and nothing on the way changes what the choice reads.",
+        "The choice takes the same option again and again, until the time or the events of the execution are used up: "
+        "only waits and pass steps without outputMappings are between.",
+    ),
     "missing-on-path": _doubt(
         "A step reads a key that an earlier step makes only on other ways.",
         "The path is one on which no step puts the key out. The conditions on it may never hold together.",
@@ -139,8 +144,8 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "undo-on-success": _doubt(
         "A step that undoes work by its name also runs when nothing failed.",
-        "The step before it leads to it, and some catch does, too. A `succeed` or `end: true` is often missing. Or each "
-        "option of a choice that is reached after success, too, leads to such a step.",
+        "The step before it leads to it, and some catch does, too: a `succeed` or `end: true` is often missing. Or "
+        "each option of a choice to which success leads as well begins with such a step.",
     ),
     "unused-ignore": _doubt(
         "A comment `flowserver: ignore` matches no finding, names no rule or gives no reason.",

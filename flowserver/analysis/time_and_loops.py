@@ -7,11 +7,13 @@ from typing import Final
 from flowserver.analysis.subject import Subject
 from flowserver.analysis.ways import loops_of
 from flowserver.expressions.condition_nodes import And, Compare, Literal, Negate, Node, Not, Operator, Or
+from flowserver.expressions.references import Reference, Root
 from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_of
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
     ChoiceStep,
     ParallelStep,
+    PassStep,
     Pattern,
     RetryPolicy,
     Step,
@@ -23,6 +25,9 @@ from flowserver.language.reachability import nested_lists, pauses
 from flowserver.machine.retry_and_catch import ALL_ERRORS, TASK_TIMEOUT, pause_ms
 
 _ORDERS: Final = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL)
+_WAY_STEPS_MAX: Final = 20
+"""Steps between an option and its choice that are looked at."""
+
 _PAUSES_ADDED_MAX: Final = 1_000
 """Pauses that are added one by one. Later ones are taken to be as long as the last, or to grow as powers do."""
 
@@ -65,6 +70,7 @@ def check_time(subject: Subject) -> None:
         _check_waits(subject, subject.flow.root, 0, limit, {})
     for steps in subject.flow.lists:
         _check_loops(subject, steps, limit)
+        _check_unchanged(subject, steps)
 
 
 def _check_task_time(subject: Subject, step: TaskStep, limit: int) -> None:
@@ -197,3 +203,48 @@ def _compares(node: Node) -> bool:
         case Literal():
             return False
     return False
+
+
+def _check_unchanged(subject: Subject, steps: StepList) -> None:
+    """Report options that lead back to their choice past steps that change nothing."""
+    for index, step in enumerate(steps.steps):
+        if not isinstance(step, ChoiceStep) or step.output_mappings is not None or _differs_by_entry(step):
+            continue
+        arrows = subject.arrows_of(steps)[index]
+        ways = {arrow: _unchanged_way(subject, steps, arrow) for arrow in arrows if arrow.end != LEAVE}
+        if all(ways.get(arrow) is not None for arrow in arrows) or not subject.is_entered(steps, index):
+            continue  # it has no exit, which is another finding, or is meant
+        for arrow, way in ways.items():
+            if way is not None:
+                _report_unchanged(subject, step, arrow, [step, *way])
+
+
+def _differs_by_entry(step: ChoiceStep) -> bool:
+    """Whether the input of a choice is another each time it is entered: `$context.step.eventId` counts events."""
+    sources = (mapping.source for mapping in step.input_mappings or ())
+    read = [each.path.segments[:1] for each in sources if isinstance(each, Reference) and each.root is Root.CONTEXT]
+    return () in read or ("step",) in read
+
+
+def _unchanged_way(subject: Subject, steps: StepList, arrow: Arrow) -> list[Step] | None:
+    """The steps on the way from an option back to its choice; None if it leads elsewhere, or one may change data."""
+    choice = steps.steps[arrow.start]
+    if not isinstance(choice, ChoiceStep) or options_of(choice)[arrow.number].steps is not None:
+        return None
+    way: list[Step] = []
+    index = arrow.end
+    while index != arrow.start:
+        step = None if index == LEAVE else steps.steps[index]
+        if not isinstance(step, (PassStep, WaitStep)) or step.output_mappings or len(way) == _WAY_STEPS_MAX:
+            return None
+        way.append(step)
+        index = subject.arrows_of(steps)[index][0].end
+    return way
+
+
+def _report_unchanged(subject: Subject, choice: ChoiceStep, arrow: Arrow, loop: list[Step]) -> None:
+    keys = ("choices", arrow.number, "goto") if arrow.number < len(choice.options) else ("default", "goto")
+    span = subject.places.of_step(choice.span, *keys)
+    message = f"nothing in this loop changes what {shown(choice.name)} reads, so it takes the same way for ever"
+    path = tuple(subject.path_step(step, "is in the loop") for step in loop)
+    subject.report("loop-changes-nothing", span, message, "lead back to the step that looks for news", path)

@@ -44,7 +44,8 @@ Fact = tuple[str | int, ...]
 ATTRIBUTES = ("inputMappings", "outputMappings", "errorMappings")
 OWN_TIMEOUT = "the attempt took longer"
 CLAIMED = frozenset({
-    "always-missing", "catch-never-matches", "endless-loop", "no-task-token", "passes-limit", "retry-never-applies",
+    "always-missing", "catch-never-matches", "endless-loop", "loop-changes-nothing", "no-task-token",
+    "passes-limit", "retry-never-applies",
     "step-always-fails", "timeout-never-fires", "unreachable-step", "unused-error-mappings", "wait-outlives-flow",
 })  # fmt: skip
 """The findings that call something impossible: all rules that are errors, and five warnings of the parser."""
@@ -83,6 +84,8 @@ class Claims:
         elif rule in ("catch-never-matches", "retry-never-applies"):
             what = "caught" if rule == "catch-never-matches" else "retried"
             yield from ((what, *part) for part in self._parts[at, what])
+        elif rule == "loop-changes-nothing":
+            yield from (("took in a success", *part) for part in self._parts[at, "goto"])
         elif rule in _BY_STEP:
             yield from ((_BY_STEP[rule], str(name)) for name, *_ in self._parts[at, "step"])
         elif rule == "passes-limit":
@@ -109,6 +112,10 @@ class Claims:
         self._note(places.of_step(span, "iterationMapping", "collection"), "step", (name,))
         for keys, path in paths_of(step):
             self._note(places.of_step(span, *keys), "path", (name, path.text))
+        if isinstance(step, ChoiceStep):
+            for number in range(len(step.options)):
+                self._note(places.of_step(span, "choices", number, "goto"), "goto", (name, number))
+            self._note(places.of_step(span, "default", "goto"), "goto", (name, DEFAULT_OPTION))
         if isinstance(step, TaskStep):
             for parameter in step.service_params or {}:
                 self._note(places.of_step(span, "serviceParams", parameter), "step", (name,))
@@ -158,6 +165,7 @@ def facts_of(world: World) -> set[Fact]:
         reading.add(event)
     if world.execution.status is Status.SUCCEEDED:
         entered = [name for what, name, *_ in reading.facts if what == "entered"]
+        reading.facts |= {("took in a success", *rest) for what, *rest in reading.facts if what == "took"}
         reading.facts.update(("left by a success", name) for name in entered)
     return reading.facts
 

@@ -54,7 +54,7 @@ class Plan:
 KEPT: Final = 0.9
 """How often a plan is kept."""
 
-TROUBLE: Final = (0, 0.05, 0.17, 0.5)
+TROUBLE: Final = (0, 0.05, 0.17, 0.5, 0.95)
 """Which share of a run's calls fails, or is not answered: one of these."""
 
 

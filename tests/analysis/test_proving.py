@@ -13,6 +13,7 @@ from flowserver.analysis.shapes import PARTS_MAX
 from flowserver.analysis.time_and_loops import pauses_seconds
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName
+from flowserver.language.diagnostics import Severity
 from flowserver.language.graph import RetryPolicy
 from flowserver.language.parser import parse
 from flowserver.machine.messages import Failure, Success
@@ -299,6 +300,28 @@ def test_a_choice_that_tells_errors_from_success_is_right(bug: str, flawed: str,
     found = [each.id for each in found_in(text.replace(flawed, mended))]
     assert "compensation-skipped" not in found
     assert "undo-on-success" not in found
+
+
+@pytest.mark.parametrize(
+    ("changed", "attributes"),
+    [
+        (False, ""),
+        (False, ", inputMappings: [{target: n, source: $input.n}, {target: e, source: $context.execution.name}]"),
+        (True, ", inputMappings: [{target: n, source: $context.step.eventId}]"),
+        (True, ", inputMappings: [{target: n, source: $input.n}, {target: all, source: $context}]"),
+        (True, ", outputMappings: [{target: n, source: 5}]"),
+    ],
+)
+def test_a_choice_that_leads_back_to_itself_needs_something_new(changed: bool, attributes: str) -> None:
+    """Each entry of a step has an event of its own, so its id is new."""
+    text = f"""{HEADER}timeoutSeconds: 60
+steps:
+  - {{type: wait, name: rest, duration: 1}}
+  - {{type: choice, name: c, choices: [{{condition: $.n < 5, goto: rest}}]{attributes}}}
+  - {{type: pass, name: p}}
+"""
+    found = [each.id for each in found_in(text) if each.severity is Severity.ERROR]
+    assert found == ([] if changed else ["loop-changes-nothing"])
 
 
 def test_of_a_long_way_the_begin_and_the_end_are_shown() -> None:
