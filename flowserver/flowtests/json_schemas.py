@@ -9,7 +9,7 @@ from jsonschema import exceptions, validators
 from referencing import Registry
 
 from flowserver.base.json_values import Json, JsonObject
-from flowserver.flowtests.schemas import Schema, SchemaInvalid
+from flowserver.flowtests.schemas import Schema, SchemaInvalid, SchemaMistake
 
 MESSAGE_CHARACTERS_MAX: Final = 300
 
@@ -32,13 +32,16 @@ class _Compiled:
         self.document = document
         self._validator = validator
 
-    def mistake_in(self, value: Json) -> str | None:
-        """What is wrong with a value, and where; None if it fits."""
+    def mistake_in(self, value: Json) -> SchemaMistake | None:
+        """What is wrong with a value; None if it fits."""
         try:
             error = exceptions.best_match(self._validator.iter_errors(value))
         except Exception as failure:  # the library does not check parts that only a `$ref` reaches
-            return f"the schema cannot be applied: {_cut(str(failure))}"
-        return None if error is None else f"{error.json_path}: {_cut(error.message)}"
+            return SchemaMistake(f"the schema cannot be applied: {_cut(str(failure))}", type(failure).__name__)
+        if error is None:
+            return None
+        named = error.message if error.validator == "required" else ""  # which of the members is missing
+        return SchemaMistake(f"{error.json_path}: {_cut(error.message)}", f"{list(error.schema_path)}{named}")
 
 
 def _cut(message: str) -> str:

@@ -25,6 +25,8 @@ class Broken(NamedTuple):
 
     message: str
     path: str | None = None
+    kind: str | None = None
+    """What is wrong, without the values that the message shows; None if it shows none but numbers."""
 
 
 class Property(Protocol):
@@ -184,7 +186,11 @@ class OutputFits:
         if record.execution.status is not Status.SUCCEEDED:
             return None
         mistake = self.schema.mistake_in(record.execution.output)
-        return None if mistake is None else Broken(f"the output does not fit its schema, {mistake}")
+        return (
+            None
+            if mistake is None
+            else Broken(f"the output does not fit its schema, {mistake.message}", kind=mistake.kind)
+        )
 
     def expectation(self) -> JsonObject:
         """What a test expects that has this property."""

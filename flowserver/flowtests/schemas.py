@@ -1,6 +1,6 @@
 """What test files know of the JSON Schemas in them; `json_schemas` has the schemas themselves."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from flowserver.base.json_values import Json, JsonObject
 
@@ -13,6 +13,15 @@ class SchemaInvalid(Exception):
         self.path = path
 
 
+class SchemaMistake(NamedTuple):
+    """Why a value does not fit."""
+
+    message: str
+    """What is wrong, and where."""
+    kind: str
+    """The part of the schema that it does not fit: the same for values that are wrong in the same way."""
+
+
 class Schema(Protocol):
     """A JSON Schema that is valid."""
 
@@ -20,5 +29,5 @@ class Schema(Protocol):
     def document(self) -> JsonObject:
         """As the file has it."""
 
-    def mistake_in(self, value: Json) -> str | None:
-        """What is wrong with a value, and where; None if it fits."""
+    def mistake_in(self, value: Json) -> SchemaMistake | None:
+        """What is wrong with a value; None if it fits."""

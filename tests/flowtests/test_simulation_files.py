@@ -12,7 +12,10 @@ from flowserver.base.limits import Limits
 from flowserver.flowtests.loading import Loader
 from flowserver.flowtests.outcomes import Rules, run_case
 from flowserver.flowtests.simulating import Failure, Simulation, SimulationSettings, simulate_file
+from flowserver.flowtests.simulating.faults import faults_of
 from flowserver.flowtests.simulating.recorded_case import NotRecordable, recorded_case
+from flowserver.flowtests.simulating.runs import Script, Simulator
+from flowserver.flowtests.simulating.shrinking import shortest
 from flowserver.flowtests.simulating.simulation import repeat_run
 
 LIMITS = Limits()
@@ -289,3 +292,43 @@ def test_a_large_flow_gets_fewer_runs(simulated):
     simulation = simulated(steps, "sim: {ignore: []}")
     assert 0 < simulation.runs < 100
     assert simulation.failures == ()
+
+
+BOTH = """
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: task, name: A, resourceArn: 'acs:fc:::functions/a', outputMappings: [%(a)s]%(after_a)s}]
+      - steps: [{type: task, name: B, resourceArn: 'acs:fc:::functions/b', outputMappings: [%(b)s]%(after_b)s}]
+    outputMappings: [{target: b, source: '$local[0].a'}, {target: a, source: '$local[1].b'}]
+"""
+MAPPED = {name: f"{{target: {name}, source: $local.id}}" for name in ("a", "b")}
+GOES_ON = ", catch: [{errors: [FnF.ALL], goto: end%s}]}, {type: pass, name: end%s"
+SUCCEEDS = "always: ['$.status == \"Succeeded\"']"
+TEXTS = "outputSchema: {properties: {b: {type: string}, a: {type: string}}}"
+
+
+@pytest.mark.parametrize(
+    ("steps", "property_"),
+    [
+        (BOTH % {**MAPPED, "after_a": "", "after_b": ""}, SUCCEEDS),
+        (BOTH % {**MAPPED, "after_a": GOES_ON % ("A", "A"), "after_b": GOES_ON % ("B", "B")}, TEXTS),
+    ],
+    ids=["another step fails", "another member is missing"],
+)
+def test_a_shorter_run_has_the_same_mistake(simulated, steps: str, property_: str) -> None:
+    """Both calls fail, and without the fault of either the property is broken, too, but by the other one."""
+    outputs = "functions: {a: [{return: {id: x}}], b: [{return: {id: y}}]}"
+    file = simulated(steps, f"{outputs}\nsim: {{runs: 1, faults: [5xx], {property_}}}").file
+    assert file.simulation is not None
+    [judged] = file.simulation.properties
+    simulator = Simulator(file, Rules(LIMITS), file.simulation)
+    answers = simulator.run(Script()).calls.answers
+    faults = tuple(next(iter(faults_of(ordered, place, file.simulation.faults))) for ordered, place, _ in answers)
+    run = simulator.run(Script(faults))
+    broken = judged.broken_by(run.record)
+    assert broken is not None
+    shorter, its = shortest(simulator, run, judged, broken)
+    assert (len(run.calls.faults), len(shorter.calls.faults)) == (2, 1)
+    assert its.message == broken.message
+    assert shorter.record.execution.failed_step == run.record.execution.failed_step

@@ -44,6 +44,10 @@ class Ends:
         return Broken(f"the execution does not end: it enters step {record.endless} again and again", record.endless)
 
 
+_VALUE_AFTER: Final = re.compile(r"(an RFC 3339 instant|of seconds, 0 or more): .*", re.DOTALL)
+"""The value that the cause of a failed wait shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class NoOwnMistake:
     """No run fails by a mistake of the definition."""
@@ -64,7 +68,8 @@ class NoOwnMistake:
         if path is not None and isinstance(step_at(record.flow, path), FailStep):
             return None
         where = "" if path is None else f"step {path} fails by itself, "
-        return Broken(f"{where}{RUNTIME_ERROR}: {execution.cause}", path)
+        cause = execution.cause or ""
+        return Broken(f"{where}{RUNTIME_ERROR}: {cause}", path, _VALUE_AFTER.sub(r"\1", cause))
 
 
 @dataclass(frozen=True, slots=True)

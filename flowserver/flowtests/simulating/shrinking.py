@@ -1,6 +1,12 @@
-"""Makes a run that breaks a property shorter: fewer faults, plainer data, a smaller input. Deterministic."""
+"""Makes a run that breaks a property shorter: fewer faults, plainer data, a smaller input. Deterministic.
 
-from collections.abc import Iterator
+The shorter run has the same mistake: it breaks the property at the same step and in the same way, and its execution
+ends by the same error of the same step, or without one. Otherwise the report would be about another mistake than the
+run that was found.
+"""
+
+import re
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -10,6 +16,8 @@ from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE
 from flowserver.flowtests.simulating.runs import INPUT, Script, SimulatedRun, Simulator, data_key
+from flowserver.flowtests.step_paths import general
+from flowserver.machine.state import Status
 
 UNITS_MAX: Final = 100_000
 """Work of all tries together, in units of a budget: a second or two."""
@@ -24,7 +32,7 @@ _KEEPS_INPUT: Final = (ENDS, OWN_MISTAKE)
 def shortest(
     simulator: Simulator, run: SimulatedRun, property: Property, broken: Broken
 ) -> tuple[SimulatedRun, Broken]:
-    """The shortest run found that breaks the property at the same step, and how it does."""
+    """The shortest run found that breaks the property in the same way, and how it does."""
     return _Shrinking(simulator, property, run, broken).shortest()
 
 
@@ -36,6 +44,8 @@ class _Shrinking:
         self._property = property
         self._run = run
         self._broken = broken
+        self._way = _way(broken)
+        self._ends = {_end(run), None}
         self._units_left = UNITS_MAX
 
     def shortest(self) -> tuple[SimulatedRun, Broken]:
@@ -83,10 +93,26 @@ class _Shrinking:
         run = self._simulator.run(script)
         self._units_left -= run.record.units
         broken = None if run.cut_short else self._property.broken_by(run.record)
-        if broken is None or broken.path != self._broken.path:
+        if broken is None or _way(broken) != self._way or _end(run) not in self._ends:
             return False
         self._run, self._broken = run, broken
         return True
+
+
+_NUMBER: Final = re.compile(r"\d+")
+
+
+def _way(broken: Broken) -> Hashable:
+    """How a property is broken, without values."""
+    return broken.path, _NUMBER.sub("0", broken.message) if broken.kind is None else broken.kind
+
+
+def _end(run: SimulatedRun) -> Hashable:
+    """How the execution fails; None if it succeeds."""
+    execution = run.record.execution
+    if execution.status is Status.SUCCEEDED:
+        return None
+    return execution.status, execution.error, None if execution.failed_step is None else general(execution.failed_step)
 
 
 def _smaller_documents(document: JsonObject) -> Iterator[JsonObject]:
