@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from flowserver.analysis.data_flow import DataFlow, StepFacts, data_of
-from flowserver.analysis.shapes import Anything, Array, Document, Part, Scalar, Shape
+from flowserver.analysis.shapes import Anything, Array, Document, Scalar, Shape, join_documents
 from flowserver.flowtests.step_paths import lists_of
 from flowserver.language.graph import Flow, Step, StepList
 
@@ -68,10 +69,5 @@ def kind_in_words(shape: Shape) -> str:
 
 def outputs_of(facts: StepFacts) -> Document | None:
     """What a step puts out, on any of its ways."""
-    parts: dict[str, Part] = {}
-    outputs = list(facts.outputs.values())
-    for output in outputs:
-        for key, part in output.parts.items():
-            is_sure = all(other.parts[key].is_sure if key in other.parts else False for other in outputs)
-            parts.setdefault(key, Part(part.shape, is_sure))
-    return Document(parts, any(output.is_open for output in outputs)) if outputs else None
+    outputs = [*facts.outputs.values()]
+    return reduce(join_documents, outputs) if outputs else None
