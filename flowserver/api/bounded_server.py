@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from flowserver.api.connections import concerns_the_server
 from flowserver.api.security_headers import SAFE
 from flowserver.base.limits import Limits
 
@@ -64,6 +65,7 @@ class BoundedServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, limits: Limits) -> None:
         config.headers = [*config.headers, *SAFE]
+        logging.getLogger("uvicorn.error").addFilter(concerns_the_server)
         super().__init__(config)
         self._limits = limits
         self._listeners: list[socket.socket] = []

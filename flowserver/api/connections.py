@@ -9,11 +9,13 @@ Each connection has one timer that looks at it now and then, so that a request c
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import uuid_utils
 from uvicorn.config import Config
+from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -36,6 +38,15 @@ _SAFE: Final = b"".join(f"{name}: {value}\r\n".encode() for name, value in (*SAF
 
 LINE_EXTRA_BYTES: Final = 4
 """Of each header line: colon, space, and the line's end."""
+
+
+def concerns_the_server(record: logging.LogRecord) -> bool:
+    """False for what uvicorn says of each request that cannot be read, or that wants another protocol.
+
+    Every client could fill the disk with such lines. The log has them at the level `debug`.
+    """
+    is_of_a_request = record.module == httptools_impl.__name__.rpartition(".")[2] and record.levelno == logging.WARNING
+    return not is_of_a_request or logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
 
 
 class HeadRefused(Exception):
@@ -106,8 +117,8 @@ class BoundedProtocol(HttpToolsProtocol):
             raise HeadRefused
         self._unparsed_bytes = 0
         self._head_since = None
+        super().on_headers_complete()  # raises for a URL that it cannot read
         self._body_since = self._heard_at
-        super().on_headers_complete()
         self.headers = []  # the scope keeps the old list; trailers go into this one, which nothing reads
 
     def on_body(self, body: bytes) -> None:

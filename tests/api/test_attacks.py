@@ -67,6 +67,31 @@ def test_others_are_served_during_an_attack(sqlite_url: str, attack: str) -> Non
 
 
 MIB = 1_048_576
+UNREADABLE = {
+    "no HTTP": b"nonsense\r\n\r\n",
+    "a wrong URL": b"GET http:///x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "a WebSocket": b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "a path": b"GET /healthz/\x1b[2J HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--processes", "2")], ids=["one process", "two processes"])
+def test_no_client_can_fill_the_log(sqlite_url: str, options: tuple[str, ...]) -> None:
+    """Requests that cannot be read, and refused ones, leave no line each: they cost their sender nothing."""
+    with ServerProcess(sqlite_url, *options) as server:
+        begun = server.log
+        for sent in UNREADABLE.values():
+            for _ in range(10):
+                with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:
+                    one.sendall(sent)
+                    assert one.recv(12).startswith(b"HTTP/1.1 ")
+        with httpx.Client(base_url=server.url, timeout=60) as other:
+            for path, headers in (("/v1/flows", {"X-Forwarded-For": "192.0.2.1"}), ("/none", {}), ("/?Action=x", {})):
+                assert other.get(path, headers=headers).status_code >= 400
+        while_running = server.log
+    assert while_running == begun
+
+
 CALLS = 100
 FUNCTIONS = {"gigabyte": (20 * MIB, "FnF.InvalidLocal"), "trickle": (10_000, "FC.Unknown")}
 """Functions of the benchmarks: how much of a reply is sent at most, buffers of sockets included; how its call ends."""

@@ -128,6 +128,7 @@ async def _send(writer: asyncio.StreamWriter, *pieces: bytes) -> None:
 
 
 GET = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,28 @@ def test_a_head_within_the_limit_is_served_and_each_has_its_own(run: Callable[..
     run(work())
 
 
-CHUNKED = b"POST / HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n"
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"CONNECT elsewhere:80 HTTP/1.1\r\nhost: here\r\n\r\n", id="CONNECT"),
+        pytest.param(b"GET http:///x HTTP/1.1\r\nhost: here\r\n\r\n", id="no host"),
+        pytest.param(b"GET http://h:99999/ HTTP/1.1\r\nhost: here\r\n\r\n", id="no port"),
+        pytest.param(CHUNKED[:-2] + b"content-length: 4\r\n\r\n0\r\n\r\n", id="two lengths"),
+        pytest.param(b"GET / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n12", id="other lengths"),
+        pytest.param(b"GET / HTTP/1.1\nhost: here\n\n", id="bare line feeds"),
+        pytest.param(b"GET / HTTP/1.1\r\nhost : here\r\n\r\n", id="space before a colon"),
+    ],
+)
+def test_what_a_proxy_could_read_otherwise_is_refused_with_a_reason(run: Callable[..., None], sent: bytes) -> None:
+    async def work() -> None:
+        async with Server(SLOW) as server:
+            reader, writer = await server.connect()
+            await _send(writer, sent + GET)
+            assert await _refusal(reader) == (400, "InvalidArgument")
+            assert server.app.scopes == []
+            writer.close()
+
+    run(work())
 
 
 def test_trailers_are_not_headers(run: Callable[..., None]) -> None:
