@@ -11,6 +11,7 @@ from tests.analysis.test_correct_flows import FLOWS
 BUGS = Path(__file__).parents[1] / "analysis" / "seeded_bugs"
 FOUND = {
     "branch-always-fails": "succeeds",
+    "choice-goes-to-itself": "ends",
     "collection-not-mapped": "own-mistake",
     "compensation-for-one-error": "undone",
     "compensation-lost": "undone",
@@ -22,6 +23,7 @@ FOUND = {
     "token-never-passed": "succeeds",
     "token-not-in-message": "succeeds",
     "undo-after-success": "undone-without-need",
+    "undo-by-every-option": "undone",
     "wait-for-a-text": "own-mistake",
     "wait-longer-than-flow": "succeeds",
 }
@@ -145,3 +147,65 @@ steps:
   - {type: wait, name: Pause, duration: $.page.items.seconds}
 """
     assert errors_in(text) == []
+
+
+GUARDED = """version: v1
+type: flow
+steps:
+  - type: choice
+    name: Remind
+    choices:
+      - {condition: $.until == "never", goto: Done}
+    default: {goto: Wait}
+  - {type: wait, name: Wait, timestamp: $.until}
+  - {type: succeed, name: Done}
+"""
+
+TWO_OBJECTS = {
+    "an instant and seconds": """
+  - {type: wait, name: Hold, timestamp: $.hold.due}
+  - {type: wait, name: Pause, duration: $.reminder.due}
+""",
+    "a word and seconds": """
+  - type: choice
+    name: Kind
+    choices:
+      - {condition: $.parcel.delay == "express", goto: Send}
+    default: {goto: Slow}
+  - {type: wait, name: Slow, duration: $.message.delay}
+  - {type: succeed, name: Send}
+""",
+    "a list and seconds": """
+  - type: foreach
+    name: Items
+    iterationMapping: {collection: $.order.items, item: item}
+    steps: [{type: pass, name: Pack}]
+    outputMappings: []
+  - {type: wait, name: Pause, duration: $.page.items}
+""",
+    "a list and seconds in copies": """
+  - type: foreach
+    name: Items
+    inputMappings: [{target: bought, source: $input.order}]
+    iterationMapping: {collection: $.bought.items, item: item}
+    steps: [{type: pass, name: Pack}]
+    outputMappings: []
+  - {type: wait, name: Pause, duration: $.page.items}
+""",
+}
+
+
+@pytest.mark.parametrize("steps", TWO_OBJECTS.values(), ids=TWO_OBJECTS.keys())
+def test_a_name_is_for_different_things_in_two_objects(steps: str) -> None:
+    simulation = simulate(f"version: v1\ntype: flow\nsteps:{steps}")
+    assert [each.message for each in simulation.failures] == []
+    assert simulation.statuses["Succeeded"] == simulation.runs
+
+
+def test_a_word_may_stand_for_no_instant() -> None:
+    """The step that needs an instant is not entered with the word; without the condition it would be."""
+    simulation = simulate(GUARDED)
+    assert [each.message for each in simulation.failures] == []
+    [failure] = simulate(GUARDED.replace('"never", goto: Done', '"never", goto: Wait')).failures
+    assert 'timestamp: $.until is not an RFC 3339 instant: "never"' in failure.message
+    assert failure.severity is Severity.WARNING

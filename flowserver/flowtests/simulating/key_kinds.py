@@ -2,9 +2,11 @@
 
 A definition has no types. But it reads keys: a condition compares `status` with "done", a foreach goes through `parts`,
 a wait lasts `delay` seconds. So each name of a key has facts, and names that mappings copy to each other share theirs.
-It is enough to know names: `order.id` and `customer.id` are two ids. If one name is for different things, such as a
-list `order.items` and a number `page.items`, what is made up for it is wrong in one place: `KeyKinds.contradict` says
-so. Other data that is made up from here is not wrong; it is only not the flow's own.
+It is enough to know names: `order.id` and `customer.id` are two ids. But one name may be for different things, such as
+a list `order.items` and a number `page.items`. Such a name is divided: it has facts of its own in each object. If it
+still contradicts itself, because it is for different things in one object, or because other names share its facts, then
+what is made up for it is wrong in one place: `KeyKinds.contradict` says so. Other data that is made up from here is not
+wrong; it is only not the flow's own.
 """
 
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from flowserver.base.clock import parse_instant
 from flowserver.base.json_values import Json
 from flowserver.expressions.condition_nodes import And, Compare, Literal, Negate, Node, Not, Operator, Or, Select
 from flowserver.expressions.paths import EVERY, Path
@@ -39,8 +42,8 @@ class KeyFacts:
     constants: dict[str, Json] = field(default_factory=dict)
     """What conditions compare them with, by kind and text, so that true and 1 are two."""
     kinds: set[Kind] = field(default_factory=set)
-    members: dict[str, None] = field(default_factory=dict)
-    """The keys that are read in them."""
+    members: dict[str, str] = field(default_factory=dict)
+    """The keys that are read in them, each with the name whose facts its values have."""
     element: str | None = None
     """They are lists; the name whose facts the elements have."""
     size_min: int = 0
@@ -50,23 +53,45 @@ class KeyFacts:
 
     @property
     def contradict(self) -> bool:
-        """Whether no value has them all: a list is no object, and neither is a number or a text."""
+        """Whether no value has them all: a list is no object, neither is a number or a text, and no number is an
+        instant.
+        """
         is_scalar = bool(self.kinds) or any(value is not None for value in self.constants.values())
-        return (self.element is not None) + bool(self.members) + is_scalar > 1
+        is_several = (self.element is not None) + bool(self.members) + is_scalar > 1
+        return is_several or (Kind.INSTANT in self.kinds and self.is_number) or self.is_also_text
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a step fails if they are no numbers."""
+        return bool(self.kinds & {Kind.NUMBER, Kind.SECONDS})
+
+    @property
+    def is_also_text(self) -> bool:
+        """Whether conditions compare them with a text that a step which reads them cannot use."""
+        texts = [value for value in self.constants.values() if isinstance(value, str)]
+        return bool(texts) and (self.is_number or (Kind.INSTANT in self.kinds and not all(map(_is_instant, texts))))
 
     def add(self, other: "KeyFacts") -> None:
         """Take in what is known of other keys."""
         self.constants |= other.constants
         self.kinds |= other.kinds
-        self.members |= other.members
+        self.members = other.members | self.members
         self.size_min = max(self.size_min, other.size_min)
         self.word = self.word or other.word
 
 
-class KeyKinds:
-    """The facts of every key that a flow reads."""
+def kinds_of(flow: Flow) -> "KeyKinds":
+    """The facts of the keys that a flow reads; of names that contradict themselves by the object that has them."""
+    kinds = KeyKinds(flow)
+    divided = kinds.contradicting
+    return KeyKinds(flow, divided) if divided else kinds
 
-    def __init__(self, flow: Flow) -> None:
+
+class KeyKinds:
+    """The facts of every key that a flow reads; the names in `divided` have facts of their own in each object."""
+
+    def __init__(self, flow: Flow, divided: frozenset[str] = frozenset()) -> None:
+        self._divided = divided
         self._parents: dict[str, str] = {}
         self._facts: dict[str, KeyFacts] = {}
         self._read_mappings(flow.input_mappings)
@@ -84,6 +109,12 @@ class KeyKinds:
         """Whether a name is used for different things, so that data made up by names is wrong somewhere."""
         return any(facts.contradict for facts in self._facts.values())
 
+    @property
+    def contradicting(self) -> frozenset[str]:
+        """The names that are used for different things, or share their facts with such a name."""
+        roots = {root for root, facts in self._facts.items() if facts.contradict}
+        return frozenset(name for name in (*self._facts, *self._parents) if self._root(name) in roots)
+
     def _root(self, name: str) -> str:
         parents = self._parents
         while (parent := parents.get(name, name)) != name:
@@ -99,7 +130,11 @@ class KeyKinds:
         facts = self._facts.pop(lost, KeyFacts())
         self._parents[lost] = kept
         mine = self.of(kept)
+        both = [(mine.members[key], facts.members[key]) for key in mine.members.keys() & facts.members.keys()]
         mine.add(facts)
+        for own, others in sorted(both):
+            self._join(own, others)
+        mine = self.of(kept)
         if facts.element is not None and mine.element is not None:
             self._join(mine.element, facts.element)
         else:
@@ -162,9 +197,7 @@ class KeyKinds:
         is_each = False
         for segment in path.segments:
             if isinstance(segment, str):
-                if name is not None:
-                    self.of(name).members[segment] = None
-                name = segment
+                name = segment if name is None else self._member(name, segment)
             else:
                 is_each = is_each or segment is EVERY
                 if name is not None and isinstance(segment, int):
@@ -175,6 +208,11 @@ class KeyKinds:
         listed = f"{path.text}*"
         self._join(self._element_of(listed), name)
         return listed
+
+    def _member(self, name: str, key: str) -> str:
+        """The name whose facts the values of a key in such objects have."""
+        members = self.of(name).members
+        return members.setdefault(key, f"{name}.{key}" if key in self._divided else key)
 
     def _element_of(self, name: str) -> str:
         facts = self.of(name)
@@ -225,6 +263,14 @@ class KeyKinds:
             values = [constant, not constant]
         for value in values:
             facts.constants[f"{type(value).__name__} {value}"] = value
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        parse_instant(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def _constant(node: Node) -> Json:

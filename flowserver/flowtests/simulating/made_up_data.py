@@ -7,7 +7,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.flowtests.cases import STARTED_MS
 from flowserver.flowtests.choices import Choices
-from flowserver.flowtests.simulating.key_kinds import KeyFacts, KeyKinds, Kind
+from flowserver.flowtests.simulating.key_kinds import KeyFacts, KeyKinds, Kind, kinds_of
 from flowserver.flowtests.simulating.read_keys import ReadKeys
 from flowserver.flowtests.step_paths import walk
 from flowserver.language.graph import Flow, TaskStep
@@ -27,7 +27,7 @@ class MadeUpData:
     """The data of one flow."""
 
     def __init__(self, flow: Flow) -> None:
-        self._kinds = KeyKinds(flow)
+        self._kinds = kinds_of(flow)
         self._read = ReadKeys(flow, self._kinds)
         self._repeated = {id(step) for path, step in walk(flow) if "[]" in path}
 
@@ -77,22 +77,32 @@ class _Document:
         is_endless = level > LEVELS_MAX or self._left < -VALUES_MAX or self._around.count(id(facts)) > RECURSIONS_MAX
         if facts.members and not is_endless:
             self._around.append(id(facts))
-            found = {key: self.value(key, level + 1) for key in facts.members}
+            found = {key: self.value(name, level + 1) for key, name in facts.members.items()}
             self._around.pop()
             return found
         return self._choices.one_of(_values(name, facts))
 
 
-def _values(name: str, facts: KeyFacts) -> tuple[Json, ...]:
-    if facts.constants:
-        others = () if all(isinstance(each, (bool, int, float)) for each in facts.constants.values()) else ("other",)
-        return (*facts.constants.values(), *others)
+def _used(facts: KeyFacts) -> tuple[Json, ...]:
+    """What a step can use that fails with other values."""
     if Kind.SECONDS in facts.kinds:
         return SECONDS
     if Kind.INSTANT in facts.kinds:
         return tuple(format_instant(STARTED_MS + 1000 * each) for each in SECONDS)
-    if Kind.NUMBER in facts.kinds:
-        return NUMBERS
+    return NUMBERS if Kind.NUMBER in facts.kinds else ()
+
+
+def _values(name: str, facts: KeyFacts) -> tuple[Json, ...]:
+    used = _used(facts)
+    if facts.constants:
+        others: tuple[Json, ...] = ("other",)
+        if facts.is_also_text:
+            others = used
+        elif all(isinstance(each, (bool, int, float)) for each in facts.constants.values()):
+            others = ()
+        return (*facts.constants.values(), *others)
+    if used:
+        return used
     if Kind.FLAG in facts.kinds:
         return True, False
     title = _LAST_NAME.findall(facts.word or name)
