@@ -287,6 +287,29 @@ def test_a_run_that_is_too_long_to_follow_breaks_nothing(simulated):
     assert simulation.statuses["Succeeded"] == 30 - simulation.cut_short
 
 
+@pytest.mark.parametrize(
+    ("timeout", "seconds", "properties"),
+    [("", 10, ["ends"]), ("", 0, ["ends"]), ("timeoutSeconds: 86400", 0, ["ends"]), ("timeoutSeconds: 86400", 10, [])],
+)
+def test_a_loop_that_the_time_out_ends_has_an_end(simulated, timeout, seconds, properties):
+    steps = f"""
+  - {{type: wait, name: Pause, duration: {seconds}}}
+  - type: task
+    name: Ask
+    resourceArn: acs:fc:::functions/ask
+    outputMappings: [{{target: state, source: $local.state}}]
+  - type: choice
+    name: Again
+    choices: [{{condition: '$.state == "pending"', goto: Pause}}]
+    default: {{goto: Done}}
+  - {{type: succeed, name: Done}}
+{timeout}
+"""
+    simulation = simulated(steps, "functions: {ask: {return: {state: pending}}}\nsim: {runs: 3, faults: [slow]}")
+    assert [each.property for each in simulation.failures] == properties
+    assert (simulation.cut_short > 0) is (properties == [])
+
+
 def test_a_large_flow_gets_fewer_runs(simulated):
     steps = "".join(f"  - {{type: task, name: t{n}, resourceArn: 'acs:fc:::functions/f{n}'}}\n" for n in range(400))
     simulation = simulated(steps, "sim: {ignore: []}")

@@ -62,9 +62,11 @@ class Script:
 class EndlessLoop(Exception):
     """A step was entered too often."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, times_out: bool) -> None:
         super().__init__(path)
         self.path = path
+        self.times_out = times_out
+        """Whether the time-out of its flow ends the loop all the same."""
 
 
 @dataclass(eq=False)
@@ -108,7 +110,11 @@ class Simulator:
         try:
             virtual.run()
         except EndlessLoop as loop:
-            run.record.endless = loop.path
+            if loop.times_out:
+                message = f"step {loop.path} is entered again and again until the flow times out"
+                run.cut_short = Finding(message, self._file.place(_NOWHERE))
+            else:
+                run.record.endless = loop.path
         except CaseStopped as stopped:
             run.cut_short = stopped.finding
         return run
@@ -207,6 +213,7 @@ class _LoopGuard:
 
     def __init__(self, watcher: Watcher | None) -> None:
         self._entered: Counter[tuple[str, str]] = Counter()
+        self._last_ms: dict[tuple[str, str], int] = {}
         self._watcher = watcher
 
     def observe(self, running: Running, event: Event, path: str) -> None:
@@ -217,4 +224,6 @@ class _LoopGuard:
             key = running.execution.execution_id, path
             self._entered[key] += 1
             if self._entered[key] > ENTRIES_MAX:
-                raise EndlessLoop(path)
+                has_timeout = running.source.flow.timeout_seconds is not None
+                raise EndlessLoop(path, times_out=has_timeout and event.time_ms > self._last_ms[key])
+            self._last_ms[key] = event.time_ms
