@@ -54,6 +54,9 @@ It takes a second or two."""
 _UNIT_KEYS: Final = 2
 """Keys that are carried in one unit of work, about 10 µs."""
 
+ELEMENTS_MAX: Final = 20
+"""With more branches of a parallel step, its result's elements are known only together."""
+
 TEXT: Final = Scalar("text")
 ERROR: Final = Document({name: Part(TEXT) for name in ("error", "code", "cause")})
 """`$local` of errorMappings."""
@@ -200,8 +203,9 @@ class DataFlow:
                 item: Shape | None = None
                 for end in ends:
                     item = item if end is None else join(item, end)
-                facts.result = Array(item)
-                if all(end is not None for end in ends):
+                known = tuple(end for end in ends if end is not None)
+                facts.result = Array(item, known if len(known) == len(ends) <= ELEMENTS_MAX else None)
+                if len(known) == len(ends):
                     self._put_out(step, arrows, facts, EMPTY)
             case ForeachStep():
                 facts.result = Array(self._settle(step.steps, _iteration_input(step, facts.input)))

@@ -1,6 +1,7 @@
 """Rules about data: references that find nothing, always or on one way, and steps that fail for it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from flowserver.analysis.data_flow import ERROR, FLOW_CONTEXT, STARTED, StepFacts, context_of, resolve
 from flowserver.analysis.rules import PathStep
@@ -39,6 +40,9 @@ from flowserver.language.graph import (
     TopicTarget,
     WaitStep,
 )
+
+KEYS_SHOWN_MAX: Final = 5
+"""Keys of a branch's output that a hint names."""
 
 _ROOT_WORDS = tuple(Root)
 _TOKEN = ("task", "token")
@@ -177,7 +181,23 @@ def _check_mappings(
         span = subject.places.of_step(step.span, attribute, number, "source")
         better = _other_root(mapping, roots[0], roots[1]) if attribute == "outputMappings" else None
         of_local = hint if _reads_local(mapping) else "`$input` is the step's own input here: inputMappings build it"
+        better = better or _hint_for_element(mapping, roots[1])
         _check_always(subject, mapping, roots, span, better or of_local)
+
+
+def _hint_for_element(mapping: Mapping, local: Shape) -> str | None:
+    """What an element of a result has, if a mapping reads it by its position."""
+    source = mapping.source
+    if not isinstance(source, Reference) or source.root is not Root.LOCAL or not isinstance(local, Array):
+        return None
+    segments = source.path.segments
+    if not segments or not isinstance(segments[0], int) or local.elements is None:
+        return None
+    if segments[0] >= len(local.elements):
+        return f"there are {len(local.elements)} branches, counted from 0"
+    element = local.elements[segments[0]]
+    keys = list(element.parts)[:KEYS_SHOWN_MAX] if isinstance(element, Document) else []
+    return f"`$local[{segments[0]}]` has {', '.join(map(shown, keys)) or 'no keys'}"
 
 
 def _hint_for_result(step: Step) -> str | None:

@@ -37,14 +37,20 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A list; `item` represents each of its elements, and is None if nothing is known to be in it."""
+    """A list; `item` represents each of its elements, and is None if the list is empty.
+
+    `elements` represent them one by one, if it is known how many there are, as of a parallel step's branches.
+    """
 
     item: "Shape | None"
+    elements: "tuple[Shape, ...] | None" = None
     size: int = field(init=False, compare=False, repr=False)
     height: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", 1 + size_of(self.item))
+        object.__setattr__(
+            self, "size", 1 + size_of(self.item) + sum(1 + size_of(each) for each in self.elements or ())
+        )
         object.__setattr__(self, "height", 1 + _height_of(self.item))
 
 
@@ -116,8 +122,14 @@ def shape_of(value: Json, depth: int = 0) -> Shape:
 
 def join(one: Shape | None, other: Shape | None) -> Shape:
     """The shape that represents the values of both; None represents no value."""
-    joined = _join(one, other)
-    return joined if size_of(joined) <= PARTS_MAX else ANYTHING
+    return _fitting(_join(one, other))
+
+
+def _fitting(shape: Shape) -> Shape:
+    """The shape, if it is not too large. Of a list its elements may be, one by one, and not what they have together."""
+    if isinstance(shape, Array) and shape.elements is not None and shape.size > PARTS_MAX:
+        shape = Array(shape.item)
+    return shape if size_of(shape) <= PARTS_MAX else ANYTHING
 
 
 def _join(one: Shape | None, other: Shape | None) -> Shape:
@@ -127,10 +139,17 @@ def _join(one: Shape | None, other: Shape | None) -> Shape:
     if isinstance(one, Scalar) and isinstance(other, Scalar) and one.kind == other.kind:
         return Scalar(one.kind)
     if isinstance(one, Array) and isinstance(other, Array):
-        return Array(None if one.item is None and other.item is None else join(one.item, other.item))
+        item = None if one.item is None and other.item is None else join(one.item, other.item)
+        return Array(item, _join_elements(one.elements, other.elements))
     if isinstance(one, Document) and isinstance(other, Document):
         return join_documents(one, other)
     return ANYTHING
+
+
+def _join_elements(one: tuple[Shape, ...] | None, other: tuple[Shape, ...] | None) -> tuple[Shape, ...] | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(join(here, there) for here, there in zip(one, other, strict=True))
 
 
 def join_documents(one: Document, other: Document) -> Document:
@@ -172,15 +191,15 @@ def overlaid(below: Document, above: Document) -> Document:
 
 def cut(shape: Shape, depth: int = 0) -> Shape:
     """The shape with nothing known below DEPTH_MAX levels, nor of a value of more than PARTS_MAX."""
-    if size_of(shape) > PARTS_MAX:
-        return ANYTHING
+    shape = _fitting(shape)
     if depth + _height_of(shape) <= DEPTH_MAX:
         return shape
     if isinstance(shape, Document) and depth < DEPTH_MAX:
         parts = {key: Part(cut(part.shape, depth + 1), part.is_sure) for key, part in shape.parts.items()}
         return Document(parts, shape.is_open)
     if isinstance(shape, Array) and depth < DEPTH_MAX:
-        return Array(None if shape.item is None else cut(shape.item, depth + 1))
+        elements = None if shape.elements is None else tuple(cut(each, depth + 1) for each in shape.elements)
+        return Array(None if shape.item is None else cut(shape.item, depth + 1), elements)
     return ANYTHING
 
 
@@ -229,6 +248,9 @@ def _step(shape: Shape, segment: Segment) -> tuple[Presence, Shape]:
                 unsure = Presence.UNKNOWN if shape.is_open else Presence.SOMETIMES
                 return (Presence.ALWAYS if part.is_sure else unsure), part.shape
             return (Presence.UNKNOWN, ANYTHING) if shape.is_open else (Presence.NEVER, NULL)
-        case Array() if isinstance(segment, int):
-            return Presence.UNKNOWN, ANYTHING
+        case Array(item, elements) if isinstance(segment, int):
+            if elements is not None and segment < len(elements):
+                return Presence.ALWAYS, elements[segment]
+            if item is not None and elements is None:
+                return Presence.SOMETIMES, item
     return Presence.NEVER, NULL

@@ -165,8 +165,10 @@ def allows(shape: Shape, value: Json) -> bool:
     match shape:
         case Anything():
             return True
-        case Array(item):
-            return isinstance(value, list) and all(item is not None and allows(item, each) for each in value)
+        case Array(item, elements):
+            if not isinstance(value, list) or not all(item is not None and allows(item, each) for each in value):
+                return False
+            return elements is None or (len(value) == len(elements) and all(map(allows, elements, value)))
         case Document(parts, is_open):
             return (
                 isinstance(value, dict)

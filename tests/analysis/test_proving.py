@@ -324,6 +324,11 @@ steps:
     assert found == ([] if changed else ["loop-changes-nothing"])
 
 
+def test_a_hint_says_what_a_branch_puts_out() -> None:
+    found = found_in((SEEDED / "branch-by-wrong-position.yaml").read_text("utf-8"))
+    assert [each.hint for each in found] == ["`$local[0]` has `count`", "there are 2 branches, counted from 0"]
+
+
 def test_of_a_long_way_the_begin_and_the_end_are_shown() -> None:
     passes = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(100))
     text = f"""{HEADER}steps:
