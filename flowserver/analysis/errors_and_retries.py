@@ -96,7 +96,7 @@ def _check_names(subject: Subject, step: TaskStep) -> None:
         for number, entry in enumerate(entries):
             for name in sorted(entry.errors):
                 if hint := _doubt_of(name, step, is_alone=len(entry.errors) == 1):
-                    span = subject.places.of_step(step.span, attribute, number, "errors")
+                    span = subject.places.of_text(step.span, attribute, number, "errors", text=name)
                     subject.report("doubtful-error-name", span, f"no error is named {shown(name)} here", hint)
 
 

@@ -7,7 +7,7 @@ from flowserver.base.limits import Limits
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report
 from flowserver.language.graph import Span
-from flowserver.language.nodes import ListNode, MapNode, Node
+from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 from flowserver.language.parser import REF_KEYS
 from flowserver.language.source import read_source
 
@@ -33,6 +33,18 @@ class Places:
     def of_step(self, step: Span, *keys: str | int) -> Span:
         """The place of a part of a step; of the last part that is there, else of the step's name."""
         return self._follow(self._by_span.get(step), step, keys)
+
+    def of_text(self, step: Span, *keys: str | int, text: str) -> Span:
+        """The place of a text in a list that is a part of a step; of the list, if the text is not written there."""
+        node = self._by_span.get(step)
+        for key in keys:
+            if isinstance(node, MapNode):
+                node = next((entry.value for entry in node.entries if entry.name == key), None)
+            elif isinstance(node, ListNode) and isinstance(key, int) and key < len(node.items):
+                node = node.items[key]
+        items = node.items if isinstance(node, ListNode) else ()
+        found = (item.span for item in items if isinstance(item, ScalarNode) and item.text == text)
+        return next(found, self.of_step(step, *keys))
 
     def of_flow(self, *keys: str | int) -> Span:
         """The place of a part of the flow."""

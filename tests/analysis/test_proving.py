@@ -329,6 +329,22 @@ def test_a_hint_says_what_a_branch_puts_out() -> None:
     assert [each.hint for each in found] == ["`$local[0]` has `count`", "there are 2 branches, counted from 0"]
 
 
+def test_the_place_of_a_doubtful_error_name_is_that_of_the_name() -> None:
+    text = f"""{HEADER}steps:
+  - type: task
+    name: charge
+    resourceArn: acs:fc:::functions/charge
+    retry:
+      - errors:
+          - FC.ResourceThrottled
+          - FC.ResourceExhaust
+    catch: [{{errors: [Declined, "FnF.All"], goto: p}}]
+  - {{type: pass, name: p, outputMappings: [{{target: a, source: $local.b}}]}}
+"""
+    found = [each for each in found_in(text) if each.id == "doubtful-error-name"]
+    assert [(each.span.line, each.span.column, each.span.end_column) for each in found] == [(10, 13, 31), (11, 33, 42)]
+
+
 def test_of_a_long_way_the_begin_and_the_end_are_shown() -> None:
     passes = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(100))
     text = f"""{HEADER}steps:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flowserver.analysis.rules import RULES
 from flowserver.editing.files import Definition
 from flowserver.editing.findings import marks_of_definition
 from flowserver.editing.fixes import Fix, fixes_of
@@ -32,8 +33,11 @@ MEANT = {
     "bad-condition": (ORDER.replace("==", "="), "=", "=="),
     "unknown-parameter": (ORDER.replace("MessageBody", "MesageBody"), "MesageBody", "MessageBody"),
     "bad-value": (ORDER.replace("    name: mail\n", "    name: mail\n    pattern: waitforcallback\n"), "", ""),
-    "doubtful-error-name": (ORDER.replace("CardDeclined", "FnF.TaskTimout"), "FnF.TaskTimout", "FnF.TaskTimeout"),
+    "doubtful-error-name": (ORDER.replace("CardDeclined", "FC.Unknwon"), "FC.Unknwon", "FC.Unknown"),
 }
+
+PARSED = MEANT.keys() - RULES
+"""Errors of the parser: without them the rules look at the definition, and find more."""
 
 
 @pytest.mark.parametrize("id", MEANT)
@@ -43,7 +47,9 @@ def test_what_was_probably_meant(id):
     assert fix.is_preferred
     if old:
         assert fix.title == f"Change to `{new.strip(chr(39))}`"
-    assert id not in found(changed(text, fix))
+    left = found(changed(text, fix))
+    assert id not in left
+    assert len(left) < len(found(text)) or id in PARSED, "the change is no new mistake"
 
 
 @pytest.mark.parametrize(
