@@ -19,7 +19,8 @@ from flowserver.concurrency.load_shedding import LoadShedding
 
 T = TypeVar("T")
 
-Work = tuple[Callable[[], Any], "Future[Any]"]
+Work = tuple[Callable[[], Any], "Future[Any]", str]
+"""What is done, its future, and the key under which it is counted."""
 
 
 class Threads:
@@ -39,7 +40,8 @@ class Threads:
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread; returns or raises what it does. Work that has begun outlives a cancelled caller.
 
-        It runs in the caller's context, so the lines that it logs belong to the caller's request.
+        Work that has not begun is then not done, but counts until its turn, because it is in memory so long. Work runs
+        in the caller's context, so the lines that it logs belong to the caller's request.
 
         Raises ResourceThrottled if `waiting_max` pieces of work wait already, or more than the share of the caller's
         key (`load_shedding`); RuntimeError once they are closed.
@@ -51,9 +53,9 @@ class Threads:
                 raise RuntimeError("these threads take no more work")
             key = "" if self._pending_max is None else self._shedding.accept(self._pending, self._pending_max)
             self._pending += 1
-            self._waiting.append("" if request is None else request.key_id, (work, future))
+            self._waiting.append("" if request is None else request.key_id, (work, future, key))
             starts, self._idle = self._idle > 0, max(0, self._idle - 1)
-        future.add_done_callback(lambda _: self._ended(key))
+        future.add_done_callback(lambda done: None if done.cancelled() else self._ended(key))
         if starts:
             self._executor.submit(self._serve)
         return await asyncio.wrap_future(future)
@@ -64,7 +66,7 @@ class Threads:
         with self._lock:
             self._is_closed = True
             waiting = [self._waiting.pop() for _ in range(len(self._waiting))]
-        for _, future in waiting:
+        for _, future, _ in waiting:
             future.cancel()
 
     def _serve(self) -> None:
@@ -74,8 +76,11 @@ class Threads:
                 if not self._waiting:
                     self._idle += 1
                     return
-                work, future = self._waiting.pop()
-            _do(work, future)
+                work, future, key = self._waiting.pop()
+            if future.set_running_or_notify_cancel():
+                _do(work, future)
+            else:
+                self._ended(key)
 
     def _ended(self, key: str) -> None:
         with self._lock:
@@ -85,9 +90,7 @@ class Threads:
 
 
 def _do(work: Callable[[], T], future: "Future[T]") -> None:
-    """Give the future what the work returns or raises, unless its caller was cancelled before."""
-    if not future.set_running_or_notify_cancel():
-        return
+    """Give the future what the work returns or raises."""
     try:
         result = work()
     except BaseException as error:

@@ -22,6 +22,39 @@ async def test_work_of_a_cancelled_caller_counts_until_it_ends() -> None:
     threads.close()
 
 
+async def test_waiting_work_of_cancelled_callers_has_the_same_bound() -> None:
+    gate, threads = Gate(), Threads("test", waiting_max=2)
+    blocking = asyncio.create_task(threads.run(gate.block))
+    await gate.reached.wait()
+    for _ in range(2):
+        waiting = asyncio.create_task(threads.run(lambda: None))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    refused = asyncio.create_task(threads.run(lambda: None))
+    await asyncio.sleep(0)
+    gate.open()
+    with pytest.raises(ResourceThrottled):
+        await refused
+    await blocking
+    threads.close()
+
+
+async def test_work_of_cancelled_callers_leaves_its_place_in_turn() -> None:
+    gate, threads = Gate(), Threads("test", waiting_max=1)
+    blocking = asyncio.create_task(threads.run(gate.block))
+    await gate.reached.wait()
+    waiting = asyncio.create_task(threads.run(lambda: None))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    gate.open()
+    await asyncio.wait([blocking, waiting])
+    while threads._pending:
+        await asyncio.sleep(0)
+    assert await asyncio.gather(threads.run(lambda: 1), threads.run(lambda: 2)) == [1, 2]
+    threads.close()
+
+
 async def test_access_keys_take_turns() -> None:
     gate, threads = Gate(), Threads("test", waiting_max=100)
     done: list[str] = []
