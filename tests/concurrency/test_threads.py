@@ -41,17 +41,15 @@ async def test_waiting_work_of_cancelled_callers_has_the_same_bound() -> None:
 
 
 async def test_work_of_cancelled_callers_leaves_its_place_in_turn() -> None:
-    gate, threads = Gate(), Threads("test", waiting_max=1)
+    gate, threads = Gate(), Threads("test", waiting_max=2)
     blocking = asyncio.create_task(threads.run(gate.block))
     await gate.reached.wait()
-    waiting = asyncio.create_task(threads.run(lambda: None))
+    waiting, last = [asyncio.create_task(threads.run(lambda: 0)) for _ in range(2)]
     await asyncio.sleep(0)
     waiting.cancel()
     gate.open()
-    await asyncio.wait([blocking, waiting])
-    while threads._pending:
-        await asyncio.sleep(0)
-    assert await asyncio.gather(threads.run(lambda: 1), threads.run(lambda: 2)) == [1, 2]
+    await asyncio.gather(blocking, last)
+    assert await asyncio.gather(*(threads.run(lambda: 1) for _ in range(3))) == [1, 1, 1]
     threads.close()
 
 
