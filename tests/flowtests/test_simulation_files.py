@@ -310,6 +310,21 @@ def test_a_loop_that_the_time_out_ends_has_an_end(simulated, timeout, seconds, p
     assert (simulation.cut_short > 0) is (properties == [])
 
 
+def test_runs_that_are_too_long_do_not_hide_that_no_other_succeeds(simulated):
+    steps = """
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: it}
+    steps: [{type: pass, name: p}, {type: pass, name: q}]
+  - {type: fail, name: Never}
+"""
+    limits = replace(LIMITS, flow_test_events_max=200)
+    simulation = simulated(steps, "sim: {runs: 30, collections: [90, 1]}", limits=limits)
+    assert simulation.cut_short > 0
+    failure = only(simulation)
+    assert (failure.property, failure.count) == ("succeeds", 30 - simulation.cut_short)
+
+
 def test_a_large_flow_gets_fewer_runs(simulated):
     steps = "".join(f"  - {{type: task, name: t{n}, resourceArn: 'acs:fc:::functions/f{n}'}}\n" for n in range(400))
     simulation = simulated(steps, "sim: {ignore: []}")

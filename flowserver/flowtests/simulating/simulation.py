@@ -258,19 +258,20 @@ class _Simulation:
         return self._failure(found, run, broken, story_of(self._simulator, run.script))
 
     def _of_all(self) -> Iterator[Failure]:
-        """What is wrong with all runs together; nothing unless all have run to their ends."""
-        may_succeed = self._statuses[Status.SUCCEEDED] or self._cut_short
-        if may_succeed or self._found or SUCCEEDS in self._settings.ignored:
+        """What is wrong with all runs together, but for those that were cut short."""
+        if self._statuses[Status.SUCCEEDED] or self._found or SUCCEEDS in self._settings.ignored:
             return
-        run = self._simulator.run(Script())
+        run, ended = self._simulator.run(Script()), self._done - self._cut_short
+        if run.cut_short is not None:
+            return
         end = run.record.execution
-        message = f"none of {self._done} runs succeeds; without faults it ends {end.status} with {end.error}"
+        message = f"none of {ended} runs succeeds; without faults it ends {end.status} with {end.error}"
         if run.calls.untold:
             message += f": step {min(run.calls.untold)} waits for a report, but sends its token nowhere"
         story = story_of(self._simulator, run.script)
         expected: JsonObject = {"status": str(Status.SUCCEEDED)}
         step = end.failed_step
-        yield Failure(SUCCEEDS, Severity.WARNING, message, step, None, expected, run, story, 0, self._done)
+        yield Failure(SUCCEEDS, Severity.WARNING, message, step, None, expected, run, story, 0, ended)
 
     def _failure(self, found: _Found, run: SimulatedRun, broken: Broken, story: tuple[StoryLine, ...]) -> Failure:
         each = found.property
