@@ -40,14 +40,19 @@ def fixes_of(mark: Mark, text: Text, *, is_definition: bool = True) -> Iterator[
     if meant and (extent := _misspelt(mark, raw)):
         yield Fix(f"Change to `{meant[1]}`", mark, Edit(extent, meant[1]), is_preferred=True)
     if hint == _IN_QUOTES and raw and not raw.startswith(("'", '"')):
-        quoted = "'" + raw.replace("'", "''") + "'"
+        quoted = f'"{raw}"' if _is_json(text) else "'" + raw.replace("'", "''") + "'"
         yield Fix("Write it in quotes", mark, Edit(mark.extent, quoted), is_preferred=True)
     if (plain := _WITHOUT_QUOTES.search(hint)) and raw[:1] in ("'", '"'):
         yield Fix("Write it without quotes", mark, Edit(mark.extent, plain[1] or raw[1:-1]), is_preferred=True)
     if mark.found.id == "unused-ignore":
         yield Fix("Remove the comment", mark, Edit(_comment(mark, text), ""))
-    elif is_definition and _can_be_suppressed(mark) and not text.text.lstrip("\ufeff \t\r\n").startswith("{"):
+    elif is_definition and _can_be_suppressed(mark) and not _is_json(text):
         yield _suppression(mark, text)
+
+
+def _is_json(text: Text) -> bool:
+    """Whether it may be JSON, which has no comments, and no other quotes than `"`."""
+    return text.text.lstrip("\ufeff \t\r\n").startswith("{")
 
 
 def _misspelt(mark: Mark, raw: str) -> Extent | None:

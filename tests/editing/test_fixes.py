@@ -1,5 +1,7 @@
 """Changes that are offered for findings: after each of them the finding is gone."""
 
+import json
+
 import pytest
 
 from flowserver.analysis.rules import RULES
@@ -70,16 +72,21 @@ def test_quotes(attribute, title):
     assert "wrong-type" not in found(changed(text, fix))
 
 
-def test_a_comment_suppresses_a_finding():
-    for id in ("missing-on-path", "discarded-output", "duplicate-name-elsewhere"):
-        if id in found(ORDER):
-            (fix,) = offered(ORDER, id)
-            assert fix.title == f"Ignore `{id}` here"
-            assert not fix.is_preferred
-            after = changed(ORDER, fix)
-            assert found(after).count(id) == found(ORDER).count(id) - 1
-            assert "unused-ignore" not in found(after)
-    assert "missing-on-path" in found(ORDER)
+def test_json_stays_json():
+    steps = [{"type": "fail", "name": "f", "cause": True}]
+    text = json.dumps({"version": "v1", "type": "flow", "steps": steps})
+    (fix,) = offered(text, "wrong-type")
+    assert json.loads(changed(text, fix))["steps"][0]["cause"] == "true"
+
+
+@pytest.mark.parametrize("id", ["missing-on-path", "duplicate-name-elsewhere"])
+def test_a_comment_suppresses_a_finding(id):
+    (fix,) = offered(ORDER, id)
+    assert fix.title == f"Ignore `{id}` here"
+    assert not fix.is_preferred
+    after = found(changed(ORDER, fix))
+    assert after.count(id) == found(ORDER).count(id) - 1
+    assert "unused-ignore" not in after
 
 
 def test_a_comment_that_is_not_used_is_removed():
@@ -95,5 +102,5 @@ def test_a_comment_that_is_not_used_is_removed():
 def test_errors_of_the_parser_and_json_get_no_comment():
     assert offered(HEAD + "  - {type: pass, nmae: 7}\n", "missing-attribute") == []
     choice = '{"type": "choice", "name": "c", "choices": [{"condition": "$.a"}]}'
-    json = f'{{"version": "v1", "type": "flow", "steps": [{choice}]}}'
-    assert offered(json, "choice-without-default") == []
+    text = f'{{"version": "v1", "type": "flow", "steps": [{choice}]}}'
+    assert offered(text, "choice-without-default") == []
