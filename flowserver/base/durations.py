@@ -1,4 +1,4 @@
-"""Durations as people write them."""
+"""Durations as people write them, in commands, in files and in what they read. The console writes them so, too."""
 
 import re
 from typing import Final
@@ -29,3 +29,13 @@ def shown_duration(duration_ms: int) -> str:
         count, seconds = divmod(seconds, int(_SECONDS[unit]))
         parts += [f"{count}{unit}"] if count else []
     return "".join([*parts, *([f"{ms}ms"] if ms else [])]) or "0s"
+
+
+def rounded_duration(duration_ms: float) -> str:
+    """How long something took: `310ms`, `1.23s`, `12.4s`, `3m7s`, `2h3m7s`, `3d4h`. Nothing is rounded up."""
+    ms = max(0, int(duration_ms))
+    if 1_000 <= ms < 10_000:
+        return f"{ms // 10 / 100:.2f}s"
+    if 10_000 <= ms < 60_000:
+        return f"{ms // 100 / 10:.1f}s"
+    return shown_duration(ms if ms < 1_000 else ms - ms % (1_000 if ms < 86_400_000 else 3_600_000))

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from flowserver.base.clock import format_instant
+from flowserver.base.durations import shown_duration
 from flowserver.expressions.paths import Path
 from flowserver.language.graph import (
     ActionTarget,
@@ -243,7 +244,13 @@ def _title(step: Step, call: Call | None, wait: Pause | None, loop: Loop | None)
     if call:
         return call.name if call.kind is CallKind.FUNCTION else f"{call.kind} {call.flow or call.name}"
     if wait:
-        return f"{wait.seconds} s" if wait.seconds is not None else f"until {wait.until}" if wait.until else wait.path
+        return (
+            shown_duration(wait.seconds * 1000)
+            if wait.seconds is not None
+            else f"until {wait.until}"
+            if wait.until
+            else wait.path
+        )
     if loop:
         return loop.source
     return step.error if isinstance(step, FailStep) else None

@@ -74,7 +74,7 @@ def test_a_step_that_has_succeeded_shows_no_error_and_the_time_of_its_last_run()
     began, last = "2026-01-01T00:01:00.000Z", "2026-01-01T00:01:02.000Z"
     step = Step("ship", "Succeeded", EARLIER, last, began, attempts=1, redrives=1, error="Busy")
     (line,) = [line for line in _described(count=0, steps=(step,)).splitlines() if "ship" in line]
-    assert line.split() == ["ship", "Succeeded", "2.0", "s", "1", "redrive"]
+    assert line.split() == ["ship", "Succeeded", "2.00s", "1", "redrive"]
 
 
 def test_lists_show_the_cause_of_an_error_without_a_name() -> None:

@@ -34,7 +34,7 @@ def test_the_polling_tutorial() -> None:
     assert [(each.name, each.type, each.title) for each in drawn.nodes] == [
         ("StartJob", "task", "fnf-demo/StartJob"),
         ("Init", "pass", None),
-        ("Wait10s", "wait", "10 s"),
+        ("Wait10s", "wait", "10s"),
         ("GetJobStatus", "task", "fnf-demo/GetJobStatus"),
         ("CheckJobComplete", "choice", None),
         ("JobSucceeded", "succeed", None),
@@ -225,7 +225,7 @@ def test_calls(target: str, call: Call, title: str) -> None:
 @pytest.mark.parametrize(
     ("written", "wait", "title"),
     [
-        ("duration: 0", Pause(0, None, None), "0 s"),
+        ("duration: 0", Pause(0, None, None), "0s"),
         ("duration: $.seconds", Pause(None, None, "$.seconds"), "$.seconds"),
         ("timestamp: $.at", Pause(None, None, "$.at"), "$.at"),
         ("timestamp: 2030-01-01T00:00:00Z", Pause(None, "2030-01-01T00:00:00.000Z", None), None),

@@ -10,7 +10,7 @@ from flowserver.cli.remote.error_lines import error_text
 from flowserver.cli.remote.execution_states import state_of, with_waits
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted, redriven
-from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
+from flowserver.cli.remote.times import shown_instant, shown_span
 from flowserver.cli.tables import aligned
 from flowserver.client.results import CurrentStep, Execution, Step
 
@@ -123,7 +123,7 @@ def _state(step: Step) -> str:
 def _took(step: Step, now: datetime) -> str:
     """How long its last run took, without the time between a failure and its redrive."""
     began = step.began or step.first
-    return shown_seconds(seconds_between(began, None if step.status == "Running" else step.last, now))
+    return shown_span(began, None if step.status == "Running" else step.last, now)
 
 
 def _notes(step: Step) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_states import Progress, State, StepProgress
-from flowserver.cli.remote.times import seconds_between, shown_seconds
+from flowserver.cli.remote.times import shown_span
 from flowserver.client.results import Iterations as ToldIterations
 from flowserver.machine.step_summary import Iterations
 
@@ -32,7 +32,7 @@ def step_line(step: StepProgress, now: datetime, marks: dict[State, str]) -> str
 
 def shown_time(step: StepProgress, now: datetime) -> str:
     """How long it took, or has run."""
-    return "" if step.started is None else shown_seconds(seconds_between(step.started, step.stopped, now))
+    return shown_span(step.started, step.stopped, now)
 
 
 def shown_notes(step: StepProgress) -> str:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-from flowserver.base.durations import BEGINS_AS_DURATION, duration_seconds
+from flowserver.base.durations import BEGINS_AS_DURATION, duration_seconds, rounded_duration
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -72,10 +72,11 @@ def _short(local: datetime, now: datetime) -> str:
 
 
 def shown_span(start: str | None, end: str | None, now: datetime) -> str:
-    """The time between two instants, or until now: `0:31`, `1:04:02`."""
+    """The time between two instants: `1.23s`, `3m7s`; or until now, in whole seconds."""
     if start is None:
         return ""
-    return shown_clock(seconds_between(start, end, now))
+    seconds = seconds_between(start, end, now)
+    return rounded_duration(seconds * 1000) if end is not None else shown_so_far(seconds)
 
 
 def seconds_between(start: str, end: str | None, now: datetime) -> float:
@@ -84,14 +85,7 @@ def seconds_between(start: str, end: str | None, now: datetime) -> float:
     return (last - datetime.fromisoformat(start)).total_seconds()
 
 
-def shown_clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any."""
+def shown_so_far(seconds: float) -> str:
+    """How long something runs that still does, in whole seconds: `7s`, `3m7s`."""
     whole = max(0, int(seconds))
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def shown_seconds(seconds: float) -> str:
-    """How long a step took: `1.2 s`, and minutes from a hundred seconds on."""
-    return f"{max(0.0, seconds):.1f} s" if seconds < 100 else shown_clock(seconds)
+    return f"{whole}s" if whole < 60 else rounded_duration(whole * 1000)

@@ -2,7 +2,8 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
-import { Confirm, Copy, Empty, Problem, Time, duration } from "../parts/basics.js";
+import { Confirm, Copy, Empty, Problem, Time } from "../parts/basics.js";
+import { duration } from "../parts/durations.js";
 import { FunctionDialog } from "../parts/function-dialog.js";
 import { Facts, Side, Split } from "../parts/side.js";
 import { Table } from "../parts/table.js";

@@ -2,6 +2,7 @@
 import { html, signal, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { NO_COPY, copyText } from "../clipboard.js";
 import { Icon } from "./icons.js";
+import { duration } from "./durations.js";
 
 const COPIED_MS = 1_500;
 const NOT_COPIED_MS = 5_000;
@@ -113,18 +114,6 @@ export function Time({ at }) {
   return html`<time datetime=${utc} title=${utc.replace("T", " ").replace("Z", " UTC")}>${localTime(at)}</time>`;
 }
 
-/** @param {number} ms @returns {string} "0.3 s", "12.4 s", "3:07", "2:03:07", "3 d 4 h" */
-export function duration(ms) {
-  const seconds = Math.max(0, ms) / 1_000;
-  if (seconds < 1) return `${Math.round(Math.max(0, ms))} ms`;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
-  const whole = Math.floor(seconds);
-  const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
-  const [days, hours, minutes] = [Math.floor(whole / 86_400), Math.floor(whole / 3_600), Math.floor(whole / 60)];
-  if (days >= 2) return `${days} d ${hours % 24} h`;
-  return hours ? `${hours}:${two(minutes % 60)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
-}
-
 /**
  * How long it took; while `to` is null, how long it takes so far.
  * @param {{from: string | number | null | undefined, to?: string | number | null}} props
@@ -138,10 +127,10 @@ export function Took({ from, to }) {
   return html`<span class="took" title=${`${Math.max(0, ms).toLocaleString()} ms`}>${isOver ? duration(ms) : soFar(ms)}</span>`;
 }
 
-/** What still runs changes by whole seconds. @param {number} ms @returns {string} "7 s", "3:07" */
+/** What still runs changes by whole seconds. @param {number} ms @returns {string} "7s", "3m7s" */
 function soFar(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
-  return seconds < 60 ? `${seconds} s` : duration(seconds * 1_000);
+  return seconds < 60 ? `${seconds}s` : duration(seconds * 1_000);
 }
 
 /** A button that copies a text, and says whether the browser did so. @param {{text: string, label?: string}} props */

@@ -1,6 +1,7 @@
 /** One step of the graph, painted with what became of it. */
 import { html } from "../vendor/preact.js";
-import { duration, Shape, toneOf, wordOf } from "./basics.js";
+import { Shape, toneOf, wordOf } from "./basics.js";
+import { duration } from "./durations.js";
 import { StepIcon } from "./graph-icons.js";
 import { cut } from "./graph-layout.js";
 
@@ -45,8 +46,7 @@ export function figures(node, state) {
 /** What a step does, in a few words. @param {GraphNode} node @param {number} branches @returns {string | null} */
 function titleOf(node, branches) {
   if (node.type === "parallel") return `${branches} ${branches === 1 ? "branch" : "branches"}`;
-  const seconds = node.wait?.seconds ?? 0;
-  return seconds >= 60 ? duration(seconds * 1_000) : node.title;
+  return node.title;
 }
 
 /** The step in words. @param {GraphNode} node @param {StepState | undefined} state @param {boolean} isLive */

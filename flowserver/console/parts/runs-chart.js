@@ -1,7 +1,8 @@
 /** How long the last runs took: a bar each, the newest at the right. */
 import { stylesheet } from "../css.js";
 import { html, useRef, useState } from "../vendor/preact.js";
-import { duration, localTime, toneOf, wordOf } from "./basics.js";
+import { localTime, toneOf, wordOf } from "./basics.js";
+import { duration } from "./durations.js";
 
 stylesheet(new URL("./runs-chart.css", import.meta.url));
 

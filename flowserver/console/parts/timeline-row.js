@@ -1,7 +1,8 @@
 /** One row of a timeline. It is painted again only if it has changed. */
 import { Component, html } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
-import { Status, duration, localTime, toneOf } from "./basics.js";
+import { Status, localTime, toneOf } from "./basics.js";
+import { duration } from "./durations.js";
 import { PAGE } from "./timeline-iterations.js";
 
 const BAR_PX_MIN = 6;

@@ -1,5 +1,5 @@
 /** The rows of a timeline: steps in the order of the definition, and below a foreach that is open a page of its iterations. */
-import { duration } from "./basics.js";
+import { duration } from "./durations.js";
 
 /**
  * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, attempts: number, redrives: number,

@@ -1,4 +1,5 @@
 /** Where instants are across the timeline. Long times in which nothing works are cut out. Instants and spans in ms. */
+import { duration } from "./durations.js";
 
 /** @typedef {{from: number, to: number}} Span */
 /** @typedef {{x: (ms: number) => number, ticks: {x: number, label: string}[], breaks: (Span & {x: number})[]}} Scale */
@@ -84,15 +85,8 @@ function niceStep(least) {
   return found ?? Math.ceil(least / 86_400_000) * 86_400_000;
 }
 
-/** Time since the begin, in one or two units. @param {number} ms @returns {string} */
+/** Time since the begin. @param {number} ms @returns {string} */
 export function elapsed(ms) {
   if (ms === 0) return "0";
-  if (ms < 1_000) return `${ms} ms`;
-  const units = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1_000, "s"]];
-  const [size, name] = /** @type {[number, string]} */ (units.find(([each]) => ms >= Number(each)));
-  const count = ms / size;
-  if (Number.isInteger(count) || size === 1_000) return `${Number(count.toFixed(1))} ${name}`;
-  const [less, lessName] = /** @type {[number, string]} */ (units[units.findIndex(([each]) => each === size) + 1]);
-  const rest = Math.floor((ms % size) / less);
-  return `${Math.floor(count)} ${name}${rest ? ` ${rest} ${lessName}` : ""}`;
+  return ms >= 1_000 && ms < 60_000 ? `${Number((ms / 1_000).toFixed(1))}s` : duration(ms);
 }

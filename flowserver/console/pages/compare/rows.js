@@ -1,5 +1,5 @@
 /** The steps of two runs beside each other, and in what they differ. */
-import { duration } from "../../parts/basics.js";
+import { duration } from "../../parts/durations.js";
 import { edgeKey, takenEdges } from "../../parts/graph-walk.js";
 
 /**

@@ -1,5 +1,6 @@
 /** The table of steps: what each did in both runs, and how long it took. */
-import { duration, Empty, Panel, Status } from "../../parts/basics.js";
+import { Empty, Panel, Status } from "../../parts/basics.js";
+import { duration } from "../../parts/durations.js";
 import { html } from "../../vendor/preact.js";
 
 /** @typedef {import("./rows.js").Row} Row */

@@ -1,5 +1,6 @@
 /** Tests beside the text: written here or opened from a file, run on the server, with what differs and what they reach. */
-import { Copy, duration, Empty, Problem, Shape } from "../../parts/basics.js";
+import { Copy, Empty, Problem, Shape } from "../../parts/basics.js";
+import { exactDuration } from "../../parts/durations.js";
 import { Editor } from "../../parts/editor.js";
 import { Problems } from "../../parts/problems.js";
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
@@ -78,7 +79,7 @@ function Results({ testing, isBack, onFocused, onJump, onLine, onTest }) {
           <${Shape} status=${test.outcome === "passed" ? "Succeeded" : "Failed"} />
           <span class="hidden">${test.outcome}</span>
           <span class="grow">${test.name}</span>
-          <span class="muted">${test.calls} ${test.calls === 1 ? "call" : "calls"} · ${duration(test.tookSeconds * 1_000)}</span>
+          <span class="muted">${test.calls} ${test.calls === 1 ? "call" : "calls"} · ${exactDuration(test.tookSeconds * 1_000)}</span>
         </button>
         <${Findings} findings=${test.failures} tone="fail" onJump=${onJump} onLine=${onLine} />
         <${Findings} findings=${test.warnings} tone="wait" onJump=${onJump} onLine=${onLine} />
