@@ -131,11 +131,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _coverage_lines(coverage: Sequence[FileCoverage]) -> Iterator[str]:
+    yield ""
+    if not coverage:
+        yield "no coverage: no definition was tested"
+        return
     rows = [("COVERAGE", *(kind.upper() for kind in Kind), "")]
     for file in coverage:
         counts = ("-" if not total else f"{reached}/{total}" for reached, total in map(file.reached, Kind))
         rows.append((str(file.source.file), *counts, f"{percent_of([file]):.0f} %"))
-    yield ""
     yield aligned(rows)
     for file in coverage:
         for span, text in _unreached(file):

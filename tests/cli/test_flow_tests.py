@@ -63,6 +63,13 @@ def test_output_for_programs(run, folder):
     assert run("test", "-o", "name").stdout == "flow.flowtest.yaml::bad\n"
 
 
+def test_a_file_with_mistakes_measures_nothing(run, folder):
+    (folder / "flow.flowtest.yaml").write_text("flow: flow.yaml\ntests: [{nmae: a}]\n")
+    result = run("test", "--coverage")
+    assert result.exit_code == 2
+    assert result.stdout.endswith("\nno coverage: no definition was tested\n")
+
+
 def test_mistakes_have_an_exit_code_of_their_own(run, folder):
     (folder / "other.flowtest.yaml").write_text("flow: flow.yaml\ntests: [{nmae: a}]\n")
     result = run("test", "--junitxml", "report.xml")
