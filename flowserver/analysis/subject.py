@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from flowserver.analysis.constants import Ways
 from flowserver.analysis.data_flow import DataFlow, ListFacts, StepFacts
 from flowserver.analysis.places import Places
 from flowserver.analysis.rules import Finding, PathStep, severity_of
@@ -11,9 +12,6 @@ from flowserver.base.limits import Limits
 from flowserver.language.arrows import Arrow, arrows_from
 from flowserver.language.check_cost import Work
 from flowserver.language.graph import Flow, Span, Step, StepList
-
-Tree = dict[int, Arrow | None]
-"""Ways from the begin of a list: the last arrow of the way to each position; None is the way of no arrow."""
 
 STEP_UNITS: Final = 5
 """What the rules of one subject take for a step, as units of work."""
@@ -40,7 +38,7 @@ class Subject:
     findings: dict[Finding, None] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
     """Paused from step to step."""
-    searched: dict[tuple[int, str], Tree] = field(default_factory=dict)
+    searched: dict[tuple[int, str], Ways] = field(default_factory=dict)
     """The ways through a list, by `list_id`, on which nothing puts out a key."""
     _arrows: dict[int, tuple[tuple[Arrow, ...], ...]] = field(default_factory=dict)
 

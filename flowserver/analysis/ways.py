@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from flowserver.analysis.constants import Ways, ways_through
 from flowserver.analysis.data_flow import ListFacts
 from flowserver.analysis.rules import PathStep
 from flowserver.analysis.shapes import Document, Presence, look_up
-from flowserver.analysis.subject import Subject, Tree
+from flowserver.analysis.subject import Subject
 from flowserver.language.arrows import LEAVE, Arrow, Way, arrows_from, options_of
 from flowserver.language.graph import ChoiceStep, ForeachStep, StepList, TaskStep
 
@@ -19,27 +20,19 @@ def way_without(subject: Subject, steps: StepList, index: int, key: str) -> tupl
     facts = subject.facts_of(steps)
     if facts is None:
         return None
-
-    path = _shortest(index, _searched_without(subject, steps, facts, key))
+    path = _searched_without(subject, steps, facts, key).to(index)
     if path is None:
         return None
     last = subject.path_step(steps.steps[index], f"reads `{key}`, which no step on this way puts out")
     return (*_shown(subject, steps, path), last)
 
 
-def _searched_without(subject: Subject, steps: StepList, facts: ListFacts, key: str) -> Tree:
+def _searched_without(subject: Subject, steps: StepList, facts: ListFacts, key: str) -> Ways:
     """The shortest ways from the list's begin on which nothing puts out the key. Searched once for all steps."""
     if (steps.list_id, key) not in subject.searched:
-        came: Tree = {0: None}
-        todo = [0]
-        for position in todo:
-            known = facts.steps.get(position)
-            for arrow, output in () if known is None else known.outputs.items():
-                if arrow.end != LEAVE and arrow.end not in came and not _may_set(output, key):
-                    came[arrow.end] = arrow
-                    todo.append(arrow.end)
-        subject.work.spend(1 + len(came) // _UNIT_STEPS)
-        subject.searched[steps.list_id, key] = came
+        found = ways_through(steps, facts, lambda output: not _may_set(output, key))
+        subject.work.spend(1 + len(found.came) // _UNIT_STEPS)
+        subject.searched[steps.list_id, key] = found
     return subject.searched[steps.list_id, key]
 
 
@@ -85,17 +78,6 @@ def way_without_in_both(subject: Subject, steps: StepList, index: int, key: str)
 
 def _may_set(output: Document, key: str) -> bool:
     return output.is_open or key in output.parts
-
-
-def _shortest(goal: int, came: Tree) -> list[Arrow] | None:
-    if goal not in came:
-        return None
-    path: list[Arrow] = []
-    last = came[goal]
-    while last is not None:
-        path.append(last)
-        last = came[last.start]
-    return path[::-1]
 
 
 def _note(steps: StepList, arrow: Arrow) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from flowserver.analysis.constants import ways_through
 from flowserver.analysis.data_flow import FLOW_CONTEXT, DataFlow, StepFacts, built
 from flowserver.analysis.proving import prove
 from flowserver.analysis.rules import Finding
@@ -82,7 +83,7 @@ def _check_flow(seed: int, runs: int, tally: Tally) -> None:
     proof = prove(text, limits)
     assert proof.worst_case is not None
     claims = _claims(text, flow, proof.findings)
-    known, words = known_of(flow), Vocabulary(text, flow)
+    known, words, ways = known_of(flow), Vocabulary(text, flow), _on_ways(flow)
     seen: set[Fact] = set()
     for number in range(runs):
         random = Random(f"run {seed}/{number}")
@@ -97,6 +98,11 @@ def _check_flow(seed: int, runs: int, tally: Tally) -> None:
         seen |= facts
         wrong = [f"{finding.id}: {finding.message}; but {facts & never}" for finding, never in claims if facts & never]
         wrong += [f"not allowed for: {event}" for event in _documents(world) if not is_allowed(known, event)]
+        wrong += [
+            f"constants exclude each way to {name}"
+            for what, name, *_ in facts
+            if what == "entered" and name not in ways
+        ]
         wrong += _beyond(proof.worst_case, world)
         tally.wrong += [f"flow {seed}, run {number}: {each}" for each in wrong]
         tally.ends[str(world.execution.status)] += 1
@@ -138,15 +144,25 @@ def _documents(world: RandomWorld) -> Iterator[Event]:
 
 def known_of(flow: Flow) -> dict[str, StepFacts]:
     """What is known of each step, by its name."""
+    return {
+        flow.lists[list_id].steps[index].name: facts
+        for list_id, known in _data_of(flow).lists.items()
+        for index, facts in known.steps.items()
+    }
+
+
+def _on_ways(flow: Flow) -> set[str | int]:
+    """The flow itself, and the steps to which a way leads that constants allow."""
+    lists = _data_of(flow).lists.items()
+    ways = {list_id: ways_through(flow.lists[list_id], known, lambda _: True) for list_id, known in lists}
+    return {"", *(flow.lists[list_id].steps[index].name for list_id, found in ways.items() for index in found.first)}
+
+
+def _data_of(flow: Flow) -> DataFlow:
     given = UNKNOWN_OBJECT
     if flow.input_mappings is not None:
         given = built(flow.input_mappings, UNKNOWN_OBJECT, EMPTY, FLOW_CONTEXT)
-    data = DataFlow(flow.root, given)
-    return {
-        flow.lists[list_id].steps[index].name: facts
-        for list_id, known in data.lists.items()
-        for index, facts in known.steps.items()
-    }
+    return DataFlow(flow.root, given)
 
 
 def is_allowed(known: dict[str, StepFacts], event: Event) -> bool:

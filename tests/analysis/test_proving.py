@@ -345,6 +345,68 @@ def test_the_place_of_a_doubtful_error_name_is_that_of_the_name() -> None:
     assert [(each.span.line, each.span.column, each.span.end_column) for each in found] == [(10, 13, 31), (11, 33, 42)]
 
 
+FLAGGED = f"""{HEADER}steps:
+  - type: task
+    name: build
+    resourceArn: acs:fc:::functions/build
+    outputMappings: [{{target: failed, source: false}}, {{target: url, source: $local.url}}]
+    errorMappings: [{{target: failed, source: true}}]
+    catch: [{{errors: [FnF.ALL], goto: clean}}]
+  - {{type: task, name: clean, resourceArn: 'acs:fc:::functions/clean', outputMappings: []}}
+  - {{type: choice, name: isBuilt, choices: [{{condition: $.failed == true, goto: broken}}], default: {{goto: deploy}}}}
+  - {{type: fail, name: broken}}
+  - type: task
+    name: deploy
+    resourceArn: acs:fc:::functions/deploy
+    inputMappings: [{{target: url, source: $local.url}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ids"),
+    [
+        ("", "", []),
+        ("$.failed == true", "'!($.failed == false) || $.failed == true && $.other'", []),
+        (
+            "== true, goto: broken}], default: {goto: deploy}",
+            "!= true, goto: deploy}], default: {goto: broken}",
+            [],
+        ),
+        (
+            "isBuilt, choices: [{condition: $.failed == true",
+            "isBuilt, inputMappings: [{target: f, source: $local.failed}], choices: [{condition: $.f",
+            [],
+        ),
+        ("$.failed == true", "$.failed == 1", ["missing-on-path"]),
+        ("$.failed == true", "$.failed == true && $.sure", ["missing-on-path"]),
+        ("source: true", "source: $local.error", ["missing-on-path"]),
+        ("clean', outputMappings: []", "clean'", []),
+        (
+            "clean', outputMappings: []",
+            "clean', outputMappings: [{target: failed, source: $local.failed}]",
+            ["missing-on-path"],
+        ),
+    ],
+)
+def test_a_way_that_constants_exclude_shows_nothing(old: str, new: str, ids: list[str]) -> None:
+    """A flag says whether the build failed. The answer of a function may have the key; so may what it puts out."""
+    assert old in FLAGGED
+    found = [each.id for each in found_in(FLAGGED.replace(old, new)) if each.id != "choice-without-default"]
+    assert found == ids
+
+
+def test_with_too_many_constants_all_ways_count() -> None:
+    flags = "".join(
+        f"""  - {{type: choice, name: c{number}, choices: [{{condition: $.a{number}, goto: d{number}}}], default: {{}}}}
+  - {{type: pass, name: p{number}, outputMappings: [{{target: f{number}, source: {number}}}]}}
+  - {{type: choice, name: d{number}, choices: [{{condition: $.f{number} == 99, goto: build}}], default: {{}}}}
+"""
+        for number in range(12)
+    )
+    assert found_in(FLAGGED) == []
+    assert "missing-on-path" in {each.id for each in found_in(FLAGGED.replace("steps:\n", f"steps:\n{flags}", 1))}
+
+
 def test_of_a_long_way_the_begin_and_the_end_are_shown() -> None:
     passes = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(100))
     text = f"""{HEADER}steps:

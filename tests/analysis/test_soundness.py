@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowserver.analysis import data_flow, errors_and_retries, missing_data, time_and_loops, worst_case
+from flowserver.analysis import constants, data_flow, errors_and_retries, missing_data, time_and_loops, worst_case
 from flowserver.analysis.rules import RULES
 from flowserver.analysis.shapes import Document, Presence, join_documents
 from flowserver.analysis.worst_case import Cost
@@ -51,6 +51,10 @@ def _without_catches(arrows: Callable[..., Any]) -> Callable[..., Any]:
     return lambda steps, index: (each for each in arrows(steps, index) if each.way is not Way.CAUGHT)
 
 
+def _without_unknown(after: Callable[..., constants.Known]) -> Callable[..., constants.Known]:
+    return lambda *given: frozenset(each for each in (*after(*given), *given[3]) if each[1] is not None)
+
+
 def _one_call_fewer(cost: Callable[..., Cost]) -> Callable[..., Cost]:
     def less(self: Any, step: Any) -> Cost:
         right = cost(self, step)
@@ -74,6 +78,9 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "the longest way is taken for the shortest": lambda patch: patch.setattr(
         time_and_loops, "heappop", lambda todo: todo.pop(todo.index(max(todo)))
+    ),
+    "a constant is in its key although another may be": lambda patch: patch.setattr(
+        constants, "_after", _without_unknown(constants._after)
     ),
     "an attempt is not counted": lambda patch: patch.setattr(
         worst_case._Counting, "_of_task", _one_call_fewer(worst_case._Counting._of_task)
