@@ -73,9 +73,11 @@ class EditedFile:
 
     def moved(self, span: Span) -> Extent:
         """Where a place of the readable file is in this text."""
-        readable = self.readable or self
-        found = readable.text.extent_of(span)
-        if readable is self:
+        return self.moved_extent((self.readable or self).text.extent_of(span))
+
+    def moved_extent(self, found: Extent) -> Extent:
+        """Where an extent of the readable file is in this text."""
+        if (self.readable or self) is self:
             return found
         start = self.moves.to_newer(found.start)
         return Extent(start, max(start, self.moves.to_newer(found.end)))

@@ -82,7 +82,7 @@ def _in_flow_test(around: Kind, attribute: str, node: MapNode) -> Kind:
         return None
     if attribute in flow_tests.TABLES or attribute in _TABLES_OF:
         return Keys(attribute)
-    if around is flow_tests.EXPECT and attribute == "always":
+    if attribute == "always" and (around is flow_tests.EXPECT or around is flow_tests.SIMULATION):
         return flow_tests.CLAIM
     return flow_tests.OBJECTS.get(flow_tests.HOLDS.get(attribute, ""))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from flowserver.base.names import is_name
+from flowserver.editing.condition_mentions import Condition, has_bare_key, is_condition, named_in, written_anew
 from flowserver.editing.edits import Edit, replaced
 from flowserver.editing.files import Definition, EditedFile, FlowTest, Surroundings
 from flowserver.editing.grammar import Keys
@@ -42,6 +43,8 @@ class Mention:
     text: str
     extent: Extent
     attribute: str
+    condition: Condition | None = None
+    """The condition that it is in."""
 
 
 def step_at(file: Definition, offset: int) -> StepEntry | None:
@@ -69,8 +72,9 @@ def name_extent(file: Definition, step: StepEntry) -> Extent:
 
 
 def mentions(test: FlowTest) -> list[Mention]:
-    """Every name and path of a step in a flow test, in order."""
-    return sorted(_mentions(test), key=lambda mention: mention.extent)
+    """Every name and path of a step in a flow test, in order, once each: an alias repeats its place."""
+    found = {mention.extent: mention for mention in _mentions(test)}
+    return [found[extent] for extent in sorted(found)]
 
 
 def _mentions(test: FlowTest) -> Iterator[Mention]:
@@ -80,6 +84,10 @@ def _mentions(test: FlowTest) -> Iterator[Mention]:
     for spot in readable.tree.spots():
         if isinstance(spot.node, ScalarNode) and names_a_step(spot):
             yield Mention(spot.node.text, test.extent(spot.node), spot.attribute)
+        if isinstance(spot.node, ScalarNode) and is_condition(spot):
+            for condition, place in named_in(spot.node, readable.text.extent_of(spot.node.span), readable.text.text):
+                extent = test.moved_extent(place)
+                yield Mention(condition.named.text, extent, condition.named.fact, condition)
         if isinstance(spot.kind, Keys) and spot.kind.attribute in KEYED_BY_STEPS and isinstance(spot.node, MapNode):
             for entry in spot.node.entries:
                 yield Mention(entry.name, test.moved(entry.key_span), spot.kind.attribute)
@@ -175,12 +183,30 @@ def _in_tests(
     for test_path, test in others.flow_tests_of(path) if path is not None else ():
         own = next(definitions_of(test, test_path, others), None)
         is_own = own is not None and own[1] is file
+        found: dict[Extent, list[tuple[Mention, int]]] = {}
         for mention in mentions(test):
             if not is_own and (own is None or _is_of(mention, own[1].outline)):
                 continue
             at = _where_named(mention, step, file.outline)
             if at is not None:
-                yield test_path, replaced(test.text.text, mention.extent, step.name, new, at)
+                whole = mention.extent if mention.condition is None else mention.condition.extent
+                found.setdefault(whole, []).append((mention, at))
+        for of_value in found.values():
+            yield from ((test_path, edit) for edit in _edits_of_value(test, of_value, step.name, new))
+
+
+def _edits_of_value(test: FlowTest, found: list[tuple[Mention, int]], old: str, new: str) -> Iterator[Edit]:
+    text = test.text.text
+    in_condition = [(mention.condition, at) for mention, at in found if mention.condition is not None]
+    if "-" in new and has_bare_key(condition for condition, _ in in_condition):
+        yield written_anew(in_condition, old, new, text)
+        return
+    for mention, at in found:
+        if mention.condition is None:
+            yield replaced(text, mention.extent, old, new, at)
+        else:
+            start = mention.extent.start + at
+            yield Edit(Extent(start, start + len(old)), new)
 
 
 def _is_of(mention: Mention, outline: Outline) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams
 
 from flowserver.editing.completion import completions
 from flowserver.editing.completion_items import Item
@@ -23,6 +22,7 @@ from flowserver.editing.texts import Extent
 from flowserver.invokers.error_names import ErrorName
 from flowserver.lsp.asked import Asked
 from flowserver.lsp.language_server import FlowLanguageServer
+from flowserver.lsp.refusals import Refused
 from flowserver.lsp.shown import completion_item
 
 _ERRORS: Final = {str(name): name.when for name in ErrorName if "{" not in name}
@@ -104,7 +104,7 @@ def _add_changes(server: FlowLanguageServer) -> None:
                 if location := asked.location(changed or path, edit.extent):
                     changes.setdefault(location.uri, []).append(types.TextEdit(location.range, edit.text))
         except CannotRename as error:
-            raise JsonRpcInvalidParams(str(error)) from None
+            raise Refused(str(error)) from None
         return types.WorkspaceEdit(changes)
 
     @offers(

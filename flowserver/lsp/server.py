@@ -7,6 +7,7 @@ from lsprotocol import types
 from flowserver.base.limits import Limits
 from flowserver.lsp.features import add_features, offers
 from flowserver.lsp.language_server import QUIET_SECONDS, FlowLanguageServer
+from flowserver.lsp.refusals import keep_refusals_from_the_log
 
 
 def make_server(limits: Limits, *, lenient: bool = False) -> FlowLanguageServer:
@@ -41,6 +42,7 @@ def _follow_files(server: FlowLanguageServer) -> None:
 
 def serve(limits: Limits, *, lenient: bool = False) -> bool:
     """Serve the editor at stdin and stdout until it ends; returns whether it said that it would."""
+    keep_refusals_from_the_log()
     server = make_server(limits, lenient=lenient)
     server.start_io()
     return server.is_shut_down

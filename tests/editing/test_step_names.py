@@ -201,3 +201,55 @@ def test_a_sub_flow_is_renamed_where_no_step_of_the_flow_is_meant(folder: Folder
         for edit in edits:
             result = result[: edit.extent.start] + edit.text + result[edit.extent.end :]
         assert result == wanted
+
+
+CONDITIONS = """\
+flow: order.yaml
+tests:
+  - name: a
+    expect:
+      compensated: {label: {by: charge, when: '$.calls.mail == 0'}}
+      always:
+        - '$.entered.mail == 0 && $.output.mail == "mail"'
+        - "$.calls[\\"mail\\"] < 2 || $.succeeded[\\"pack[].label\\"] == 1"
+        - {if: '"mail" in $.path', then: '$.path[2] == "mail"'}
+        - $.calls.mails == 0 && $.input.entered.mail == $.calls.mail
+sim: {always: [{if: $.calls.mail == 1, then: '$.status == "mail"'}, $.calls.mail <= 1]}
+"""
+
+
+def test_a_new_name_goes_to_conditions(folder: Folder):
+    folder.put("order.flowtest.yaml", CONDITIONS)
+    wanted = CONDITIONS
+    for before, after in (
+        ("calls.mail ", "calls.send "),
+        ("$.calls.mail\n", "$.calls.send\n"),
+        ("$.entered.mail", "$.entered.send"),
+        (r"[\"mail\"]", r"[\"send\"]"),
+        ('"mail" in', '"send" in'),
+        ('[2] == "mail"', '[2] == "send"'),
+    ):
+        wanted = wanted.replace(before, after)
+    wanted = wanted.replace("$.input.entered.send", "$.input.entered.mail")
+    assert rename(folder, ORDER, "mail}", "send")["order.flowtest.yaml"] == wanted
+    assert found_in(folder, ORDER, "mail}").count(("test", 9)) == 2
+    changed = rename(folder, ORDER, "pack", "wrap")["order.flowtest.yaml"]
+    assert changed == CONDITIONS.replace("pack[].label", "wrap[].label")
+
+
+def test_a_new_name_that_is_no_bare_key_is_written_in_brackets(folder: Folder):
+    folder.put("order.flowtest.yaml", CONDITIONS)
+    changed = rename(folder, ORDER, "mail}", "send-it")["order.flowtest.yaml"]
+    expect = changed.splitlines()
+    assert expect[4].endswith("""when: '$.calls["send-it"] == 0'}}""")
+    assert expect[6].endswith("""'$.entered["send-it"] == 0 && $.output.mail == "mail"'""")
+    assert expect[7].endswith(r'''"$.calls[\"send-it\"] < 2 || $.succeeded[\"pack[].label\"] == 1"''')
+    assert expect[9].endswith("""'$.calls.mails == 0 && $.input.entered.mail == $.calls["send-it"]'""")
+    assert expect[10].endswith("""'$.calls["send-it"] <= 1']}""")
+
+
+def test_a_condition_leads_to_a_step(folder: Folder):
+    folder.put("order.yaml", ORDER)
+    for at in ("mail == 0 &&", "pack[].label", "mail == 1"):
+        test, offset = folder.at_cursor("order.flowtest.yaml", with_cursor(CONDITIONS, at))
+        assert step_of_mention(mention_at(test, offset), test, TEST, folder) is not None

@@ -14,6 +14,18 @@ def test_it_ends_as_the_protocol_says(tmp_path):
         assert editor.stderr() == ""
 
 
+def test_a_refused_name_is_no_fault(tmp_path):
+    with Editor(tmp_path) as editor:
+        editor.initialize()
+        editor.open("a.yaml", VALID)
+        line = next(number for number, text in enumerate(VALID.splitlines()) if "name: " in text)
+        at = VALID.splitlines()[line].index("name: ") + len("name: ")
+        error = editor.reply("textDocument/rename", {**editor.at("a.yaml", line, at), "newName": "a b"})["error"]
+        assert "is not a step name" in error["message"]
+        assert editor.end() == ExitCode.DONE
+        assert editor.stderr() == ""
+
+
 def test_it_ends_when_the_editor_says_exit_without_a_word_before(tmp_path):
     with Editor(tmp_path) as editor:
         editor.initialize()
