@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
+from flowserver.expressions.conditions import Condition
 from flowserver.flowtests.cases import Mock, Mocks, TestFile
+from flowserver.flowtests.condition_names import PATH, steps_named_in
 from flowserver.flowtests.mocks import kind_of
-from flowserver.flowtests.properties import AtMostOnce, Compensated, Never, Property
-from flowserver.flowtests.resource_names import keys_of, names_of, title_of
+from flowserver.flowtests.properties import CALLS, Always, AtMostOnce, Compensated, Never, Property
+from flowserver.flowtests.resource_names import keys_of, meant_by_key, names_of, title_of
 from flowserver.flowtests.step_paths import general, tasks_of, walk
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
@@ -52,8 +54,9 @@ class KnownNames:
             for path, step in walk(source.flow):
                 self._add(general(path), step)
         self._own_paths = {general(path) for path, _ in walk(file.source.flow)}
-        tasks = (task for source in file.sources for task in tasks_of(source.flow))
-        self._targets = list(dict.fromkeys(task.target for task in tasks))
+        self._own_names = {step.name for _, step in walk(file.source.flow)}
+        self._tasks = [task for source in file.sources for task in tasks_of(source.flow)]
+        self._targets = list(dict.fromkeys(task.target for task in self._tasks))
         self._starts_any_flow = any(_starts_any(target) for target in self._targets)
         self._keys = {types: _keys_of(self._targets, types) for types in (*_TYPES.values(), (object,))}
 
@@ -87,9 +90,28 @@ class KnownNames:
                 case AtMostOnce(key):
                     if not self._is_step(key):
                         self._check_resource(key, span, (object,))
-                case Compensated(step, undo):
+                case Compensated(step, undo, when):
                     self._check_step(step, span)
                     self._check_step(undo, span)
+                    self._check_condition(when, span)
+                case Always(then, if_):
+                    self._check_condition(if_, span)
+                    self._check_condition(then, span)
+
+    def _check_condition(self, condition: Condition | None, span: Span) -> None:
+        """Report a step that no run counts: what is compared with nothing is not true, and its negation always is."""
+        for fact, step, *_ in () if condition is None else steps_named_in(condition.text):
+            if fact == PATH:
+                self._check_own_step(step, self._own_paths, span)
+            elif fact != CALLS:
+                self._check_own_step(step, self._own_paths if is_path(step) else self._own_names, span)
+            elif not self._is_step(step):
+                callers = (task.name for task in self._tasks if meant_by_key(step, task.target))
+                if caller := next(callers, None):
+                    hint = f"calls count by step: {shown(caller)} makes such calls"
+                    self._report.error("unknown-step", span, f"the flow has no step {shown(step)}", hint)
+                else:
+                    self._check_step(step, span)
 
     def _check_mocks(self, mocks: Mocks) -> None:
         for mock in mocks.steps.values():
@@ -124,10 +146,12 @@ class KnownNames:
 
     def _check_list(self, node: ListNode | None, paths: set[str]) -> None:
         for item in node.items if node else ():
-            if not isinstance(item, ScalarNode):
-                continue
-            if general(item.text) not in paths:
-                self._unknown_step(item.text, item.span, paths)
+            if isinstance(item, ScalarNode):
+                self._check_own_step(item.text, paths, item.span)
+
+    def _check_own_step(self, wanted: str, known: set[str], span: Span) -> None:
+        if general(wanted) not in known:
+            self._unknown_step(wanted, span, known)
 
     def _check_step(self, wanted: str, span: Span) -> None:
         if not self._is_step(wanted):

@@ -197,7 +197,8 @@ class OutputFits:
         return {self.name: self.schema.document}
 
 
-COUNTS: Final = ("entered", "succeeded", "calls")
+CALLS: Final = "calls"
+COUNTS: Final = ("entered", "succeeded", CALLS)
 """The members of the document that count by step."""
 
 FACTS: Final[dict[str, str]] = {

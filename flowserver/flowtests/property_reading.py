@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from flowserver.expressions.conditions import Condition, compile_condition, paths_in
 from flowserver.flowtests.fields import CLAIM, PROPERTIES_MAX, UNDO
-from flowserver.flowtests.properties import FACTS, Always, AtMostOnce, Compensated, Never, OutputFits, Property
+from flowserver.flowtests.properties import COUNTS, FACTS, Always, AtMostOnce, Compensated, Never, OutputFits, Property
 from flowserver.flowtests.schema_reading import SchemaReader
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
@@ -103,4 +103,7 @@ class _Reader:
                 message = f"{shown(path.text)} reads nothing: a run has {', '.join(FACTS)}"
                 hint = self._reader.work.similar(str(first), FACTS)
                 self._report.error("bad-value", node.span, message, hint)
+            elif first in COUNTS and len(path.segments) > 2:
+                message = f"{shown(path.text)} reads nothing: `{first}` is a number for each step"
+                self._report.error("bad-value", node.span, message, "write a path in brackets: `[\"pack[].label\"]`")
         return condition

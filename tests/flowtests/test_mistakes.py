@@ -66,6 +66,28 @@ MISTAKES = {
         "2:47 bad-condition: `=` is not an operator; did you mean `==`?"
     ),
     "tests: [{name: a, expect: {always: [3]}}]": "2:37 wrong-type: a condition is a text; write it in quotes",
+    "tests: [{name: a, expect: {always: ['!($.calls.Chrage > 1)']}}]": (
+        "2:37 unknown-step: the flow has no step `Chrage`; did you mean `Charge`?"
+    ),
+    "sim: {always: [{if: '$.succeeded.Chareg == 1', then: '$.status == \"Succeeded\"'}]}": (
+        "2:16 unknown-step: the flow has no step `Chareg`; did you mean `Charge`?"
+    ),
+    "tests: [{name: a, expect: {compensated: {Charge: {by: Check, when: '$.entered.Depe == 0'}}}}]": (
+        "2:42 unknown-step: the flow has no step `Depe`; did you mean `Deep`?"
+    ),
+    """tests: [{name: a, expect: {always: ['$.calls["pay/charge"] == 1']}}]""": (
+        "2:37 unknown-step: the flow has no step `pay/charge`; calls count by step: `Charge` makes such calls"
+    ),
+    """tests: [{name: a, expect: {always: ['!("Deep" in $.path)']}}]""": (
+        "2:37 unknown-step: the flow has no step `Deep`; its path is `Check.Deep`"
+    ),
+    """tests: [{name: a, expect: {always: ['$.entered["Chek.Deep"] == 0']}}]""": (
+        "2:37 unknown-step: the flow has no step `Chek.Deep`; did you mean `Check.Deep`?"
+    ),
+    "tests: [{name: a, expect: {always: ['$.entered.Check.Deep == 0']}}]": (
+        "2:37 bad-value: `$.entered.Check.Deep` reads nothing: `entered` is a number for each step; "
+        'write a path in brackets: `["pack[].label"]`'
+    ),
     "tests: [{name: a, expect: {took: soon}}]": (
         "2:34 bad-value: `soon` is no bound of a duration; write a comparison with a duration, such as `< 3d`"
     ),
