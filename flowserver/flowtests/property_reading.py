@@ -105,5 +105,5 @@ class _Reader:
                 self._report.error("bad-value", node.span, message, hint)
             elif first in COUNTS and len(path.segments) > 2:
                 message = f"{shown(path.text)} reads nothing: `{first}` is a number for each step"
-                self._report.error("bad-value", node.span, message, "write a path in brackets: `[\"pack[].label\"]`")
+                self._report.error("bad-value", node.span, message, 'write a path in brackets: `["pack[].label"]`')
         return condition
