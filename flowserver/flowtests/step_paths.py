@@ -50,6 +50,20 @@ def step_at(flow: Flow, path: str) -> Step | None:
     return next((step for each, step in walk(flow) if matches_path(path, each, is_exact=True)), None)
 
 
+class StepsByPath:
+    """The steps of a flow, for many look-ups by path."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._steps: dict[str, list[tuple[str, Step]]] = {}
+        for path, step in walk(flow):
+            self._steps.setdefault(general(path), []).append((path, step))
+
+    def find(self, path: str) -> Step | None:
+        """As `step_at`."""
+        some = self._steps.get(general(path), ())
+        return next((step for each, step in some if matches_path(path, each, is_exact=True)), None)
+
+
 def general(path: str) -> str:
     """The path without numbers, as two paths of one step have it in common."""
     return _NUMBER.sub("[]", path)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -323,6 +324,26 @@ def test_runs_that_are_too_long_do_not_hide_that_no_other_succeeds(simulated):
     assert simulation.cut_short > 0
     failure = only(simulation)
     assert (failure.property, failure.count) == ("succeeds", 30 - simulation.cut_short)
+
+
+def test_many_broken_properties_take_little_more_time_than_one(simulated, monkeypatch):
+    task = "  - {{type: task, name: {}, resourceArn: 'acs:fc:::functions/work'{}}}\n"
+    names = [f"Thing{number}x" for number in range(50)]
+    steps = "".join(task.format(f"Book{name}", "") for name in names)
+    steps += task.format("Try", f", catch: [{{errors: [Other], goto: Cancel{names[0]}}}]")
+    steps += "  - {type: fail, name: Always, error: E}\n" + "".join(task.format(f"Cancel{name}", "") for name in names)
+    made: list[Script] = []
+    run = Simulator.run
+
+    def noted(self: Simulator, script: Script, *more: Any) -> Any:
+        made.append(script)
+        return run(self, script, *more)
+
+    monkeypatch.setattr(Simulator, "run", noted)
+    simulation = simulated(steps, "sim: {runs: 3}")
+    assert [each.property for each in simulation.failures] == ["undone"] * 50
+    assert len(made) < 20
+    assert len({each.story for each in simulation.failures}) == 1
 
 
 def test_a_large_flow_gets_fewer_runs(simulated):

@@ -20,7 +20,7 @@ from flowserver.flowtests.step_paths import general
 from flowserver.machine.state import Status
 
 UNITS_MAX: Final = 100_000
-"""Work of all tries together, in units of a budget: a second or two."""
+"""Work of all tries for one property, in units of a budget: a second or two."""
 PARTS_MAX: Final = 16
 """A list is made smaller by a part of its elements, at least by one of so many."""
 PLAINER_MAX: Final = 20
@@ -30,23 +30,25 @@ _KEEPS_INPUT: Final = (ENDS, OWN_MISTAKE)
 
 
 def shortest(
-    simulator: Simulator, run: SimulatedRun, property: Property, broken: Broken
+    simulator: Simulator, run: SimulatedRun, property: Property, broken: Broken, units_max: int = UNITS_MAX
 ) -> tuple[SimulatedRun, Broken]:
     """The shortest run found that breaks the property in the same way, and how it does."""
-    return _Shrinking(simulator, property, run, broken).shortest()
+    return _Shrinking(simulator, property, run, broken, units_max).shortest()
 
 
 class _Shrinking:
     """The search for a shorter run."""
 
-    def __init__(self, simulator: Simulator, property: Property, run: SimulatedRun, broken: Broken) -> None:
+    def __init__(
+        self, simulator: Simulator, property: Property, run: SimulatedRun, broken: Broken, units_max: int
+    ) -> None:
         self._simulator = simulator
         self._property = property
         self._run = run
         self._broken = broken
         self._way = _way(broken)
         self._ends = {_end(run), None}
-        self._units_left = UNITS_MAX
+        self._units_left = units_max
 
     def shortest(self) -> tuple[SimulatedRun, Broken]:
         """Try smaller scripts until none of them breaks the property."""

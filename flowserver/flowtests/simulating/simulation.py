@@ -24,6 +24,7 @@ from flowserver.flowtests.property_names import OWN_MISTAKE, SUCCEEDS, severity_
 from flowserver.flowtests.simulating.default_properties import default_properties
 from flowserver.flowtests.simulating.faults import Fault, faults_of
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
+from flowserver.flowtests.simulating.shrinking import UNITS_MAX as SHRINKING_UNITS_MAX
 from flowserver.flowtests.simulating.shrinking import shortest
 from flowserver.flowtests.simulating.story import StoryLine, story_of
 from flowserver.flowtests.simulation_settings import SimulationSettings
@@ -43,6 +44,8 @@ UNITS_MAX: Final = 100_000
 """Work of all runs, in units of a budget, if their number is not given: about two seconds."""
 BROKEN_RUNS_MAX: Final = 20
 """A simulation ends early after so many runs that break a property."""
+SHORTENED_FULLY: Final = 5
+"""If more properties are broken, they share the work for which so many are made as short as can be."""
 ENDLESS_RUNS_MAX: Final = 3
 """A simulation ends early after so many runs without an end: each takes as long as many others."""
 RATES: Final = (0.0, 0.1, 0.3, 0.6)
@@ -160,6 +163,7 @@ class _Simulation:
         self._faults: Counter[str] = Counter()
         self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._units = self._cut_short = 0
         self._seen: set[Hashable] = set()
+        self._stories: list[tuple[Script, tuple[StoryLine, ...]]] = []
         self._has_all_singles = False
 
     def run(self) -> Simulation:
@@ -254,8 +258,17 @@ class _Simulation:
             known.count += 1
 
     def _shortest(self, found: _Found) -> Failure:
-        run, broken = shortest(self._simulator, found.run, found.property, found.broken)
-        return self._failure(found, run, broken, story_of(self._simulator, run.script))
+        units_max = min(SHRINKING_UNITS_MAX, SHORTENED_FULLY * SHRINKING_UNITS_MAX // len(self._found))
+        run, broken = shortest(self._simulator, found.run, found.property, found.broken, units_max)
+        return self._failure(found, run, broken, self._story(run.script))
+
+    def _story(self, script: Script) -> tuple[StoryLine, ...]:
+        """The story of a run; runs that break several properties have one."""
+        story = next((story for told, story in self._stories if told == script), None)
+        if story is None:
+            story = story_of(self._simulator, script)
+            self._stories.append((script, story))
+        return story
 
     def _of_all(self) -> Iterator[Failure]:
         """What is wrong with all runs together, but for those that were cut short."""

@@ -8,8 +8,8 @@ from flowserver.flowtests.differences import shown_value
 from flowserver.flowtests.running import Running
 from flowserver.flowtests.simulating.faults import FAULT_CAUSE, Fault, is_error, title_of
 from flowserver.flowtests.simulating.runs import Script, Simulator
-from flowserver.flowtests.step_paths import step_at
-from flowserver.language.graph import ChoiceStep, FailStep, Pattern, Step, SucceedStep, TaskStep, WaitStep
+from flowserver.flowtests.step_paths import StepsByPath
+from flowserver.language.graph import ChoiceStep, FailStep, Flow, Pattern, Step, SucceedStep, TaskStep, WaitStep
 from flowserver.machine.events import Event, EventType, whole_detail
 from flowserver.machine.mappings import RUNTIME_ERROR
 
@@ -57,6 +57,8 @@ class _Teller:
         self.now_ms = 0
         self._began_ms: int | None = None
         self._root: Running | None = None
+        self._steps: dict[int, StepsByPath] = {}
+        """By the identity of the flow."""
         self._repeats = 0
         """How often the last sentence was said again."""
 
@@ -85,13 +87,18 @@ class _Teller:
         if self._began_ms is None:
             self._began_ms, self._root = event.time_ms, running
         self.now_ms = event.time_ms
-        step = step_at(running.source.flow, path) if path else None
+        step = self._step(running.source.flow, path) if path else None
         text = _sentence(event, path, step)
         if text is not None:
             is_own = running is self._root
             within = "" if is_own else f"sub-flow {running.execution.flow_name}: "
             line = step.span.line if step is not None and is_own else 0
             self.tell(event.time_ms, line, f"{within}{text}")
+
+    def _step(self, flow: Flow, path: str) -> Step | None:
+        if id(flow) not in self._steps:
+            self._steps[id(flow)] = StepsByPath(flow)
+        return self._steps[id(flow)].find(path)
 
 
 def _sentence(event: Event, path: str, step: Step | None) -> str | None:
