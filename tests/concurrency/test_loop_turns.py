@@ -46,6 +46,23 @@ async def test_a_task_that_was_cancelled_holds_nobody_up() -> None:
     await turns.take()
 
 
+async def test_tasks_that_were_cancelled_take_no_turns() -> None:
+    asked = 0
+
+    def pause_seconds() -> float:
+        nonlocal asked
+        asked += 1
+        return 0
+
+    turns = LoopTurns(pause_seconds)
+    given_up = [asyncio.create_task(turns.take()) for _ in range(100)]
+    await asyncio.sleep(0)
+    for task in given_up:
+        task.cancel()
+    await turns.take()
+    assert asked <= 2
+
+
 async def test_each_turn_comes_after_a_pause() -> None:
     """Longer pauses hold the turns up while urgent work goes on."""
     asked = 0
