@@ -3,18 +3,25 @@
 Event loops accept all queued connections before they report them, and each connection is a descriptor: a burst could
 take every descriptor of the process. So the server accepts connections itself, and stops while it has the maximum.
 Further clients wait in the kernel's queue.
+
+A client that sends nothing must not keep them waiting, and it costs an attacker nothing to open connections. So while
+others wait, connections are closed whose clients have been silent for longest, after `SILENT_SECONDS` at least. What
+clients ask for is not cut off: a connection whose answer is due is not silent.
 """
 
 import asyncio
 import errno
+import heapq
 import logging
+import selectors
 import socket
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 import uvicorn
 
-from flowserver.api.connections import concerns_the_server
+from flowserver.api.connections import BoundedProtocol, concerns_the_server
 from flowserver.api.security_headers import SAFE
 from flowserver.base.limits import Limits
 
@@ -30,6 +37,15 @@ RESERVED_FILES: Final = 512
 
 ACCEPTED_AT_ONCE: Final = 64
 """Connections taken in one turn of the event loop; others wait for the next turn, behind the requests of this one."""
+
+SILENT_SECONDS: Final = 1.0
+"""A client may be silent for this time, however many others wait."""
+
+LOOK_SECONDS: Final = 0.25
+"""How often to look for silent clients while there are none, and others wait."""
+
+CLOSED_AT_ONCE: Final = 256
+"""Of many silent clients; looking at all connections takes milliseconds."""
 
 EXHAUSTED_SECONDS: Final = 0.5
 """How long to accept none after the system had no file or memory for another."""
@@ -91,7 +107,11 @@ class BoundedServer(uvicorn.Server):
         await super().shutdown(sockets=sockets)
 
     def _accept_again(self) -> None:
-        if self._is_accepting or not self._listeners or len(self._open) >= self._connections_max:
+        if len(self._open) < self._connections_max:
+            self._listen()
+
+    def _listen(self) -> None:
+        if self._is_accepting or not self._listeners:
             return
         self._is_accepting = True
         loop = asyncio.get_running_loop()
@@ -108,7 +128,8 @@ class BoundedServer(uvicorn.Server):
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
             if len(self._open) >= self._connections_max:
-                self._note_full()
+                if _has_waiting(listener):
+                    self._note_full()
                 return
             try:
                 accepted, _address = listener.accept()
@@ -126,8 +147,26 @@ class BoundedServer(uvicorn.Server):
     def _note_full(self) -> None:
         self._pause()
         if not self._was_full:
-            log.warning("%d connections are open, which is the most: further ones wait", len(self._open))
+            form = "%d connections are open, which is the most: further ones wait until others end or are silent"
+            log.warning(form, len(self._open))
         self._was_full = True
+        if not self._close_silent():
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._listen)
+
+    def _close_silent(self) -> bool:
+        """Close the connections whose clients have been silent for longest; whether there are any."""
+        latest = asyncio.get_running_loop().time() - SILENT_SECONDS
+        silent = [
+            (since, connection)
+            for connection in self.server_state.connections
+            if isinstance(connection, BoundedProtocol)
+            and (since := connection.silent_since) is not None
+            and since <= latest
+        ]
+        longest = heapq.nsmallest(CLOSED_AT_ONCE, silent, key=itemgetter(0))
+        for _, connection in longest:
+            connection.transport.close()
+        return bool(longest)
 
     def _give_up(self, error: OSError) -> None:
         log.warning("a connection cannot be accepted: %s", error.strerror)
@@ -158,3 +197,10 @@ class BoundedServer(uvicorn.Server):
         if len(self._open) <= self._connections_max // 2:
             self._was_full = False
         self._accept_again()
+
+
+def _has_waiting(listener: socket.socket) -> bool:
+    """Whether a client waits to be accepted."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        return bool(selector.select(0))

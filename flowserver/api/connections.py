@@ -70,6 +70,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_since: float | None = None
         self._body_since: float | None = None
         self._heard_at = 0.0
+        self._answered_at = 0.0
         self._unparsed_bytes = 0
         """What has come since the last part of a request that was whole: a head, or a piece of a body."""
         self._head_bytes = 0
@@ -82,6 +83,27 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._head_since = self.loop.time()
         self._timer = self.loop.call_later(self._limits.head_seconds_max, self._look)
+
+    @property
+    def silent_since(self) -> float | None:
+        """Since when the server has waited for this client, by the event loop's clock; None if the client waits for it.
+
+        For a head that is since its begin, however many bytes come: else each could hold a connection for long.
+        """
+        cycle = self.cycle
+        if self._is_refused or self.transport.is_closing():
+            return None
+        if cycle is None or cycle.response_complete:
+            return self._answered_at if self._head_since is None else self._head_since
+        is_sending = self._body_since is not None and self._head_since is None
+        if not is_sending or self.flow.read_paused or cycle.waiting_for_100_continue:
+            return None
+        return self._heard_at
+
+    def on_response_complete(self) -> None:
+        """The server has answered."""
+        self._answered_at = self.loop.time()
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""

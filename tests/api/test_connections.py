@@ -13,7 +13,7 @@ import uvloop
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn import Config
 
-from flowserver.api import connections
+from flowserver.api import bounded_server, connections
 from flowserver.api.bounded_server import BoundedServer
 from flowserver.base.limits import Limits
 from flowserver.cli.one_packet_answers import JoiningProtocol
@@ -33,6 +33,8 @@ class Served:
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
+        self.begun = asyncio.Semaphore(0)
+        """Released by each request."""
         self.heard: list[Message] = []
         self.may_read = asyncio.Event()
         self.may_read.set()
@@ -40,6 +42,7 @@ class Served:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scopes.append(scope)
+        self.begun.release()
         body = b""
         await self.may_read.wait()
         while True:
@@ -334,6 +337,65 @@ def test_an_idle_connection_is_closed_without_an_answer(run: Callable[..., None]
             assert (await _answer(reader))[0] == 200
             assert await reader.read() == b""
             writer.close()
+
+    run(work())
+
+
+SILENT = {
+    "nothing": b"",
+    "half a head": b"GET / HTTP/1.1\r\nhost: he",
+    "a request that was answered": GET,
+    "half a body": b"POST / HTTP/1.1\r\ncontent-length: 1000\r\n\r\n{",
+    "half a body in chunks": CHUNKED + b"2\r\nhi\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", SILENT.values(), ids=SILENT)
+def test_silent_clients_keep_no_other_waiting(
+    run: Callable[..., None], sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_server, "SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(bounded_server, "LOOK_SECONDS", 0.02)
+
+    async def work() -> None:
+        async with Server(replace(SLOW, connections_max=5)) as server:
+            held = [await server.connect() for _ in range(8)]
+            for _, writer in held:
+                await _send(writer, sent)
+            reader, writer = await server.connect()
+            await _send(writer, GET)
+            assert (await _answer(reader))[0] == 200
+            assert server.connections <= 5
+            for _, each in (*held, (reader, writer)):
+                each.close()
+
+    run(work())
+
+
+def test_a_client_that_waits_for_its_answer_is_not_silent(
+    run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_server, "SILENT_SECONDS", 0)
+    monkeypatch.setattr(bounded_server, "LOOK_SECONDS", 0.01)
+
+    async def work() -> None:
+        async with Server(replace(SLOW, connections_max=3)) as server:
+            server.app.may_read.clear()
+            pairs = [await server.connect() for _ in range(3)]
+            for _, writer in pairs:
+                await _send(writer, GET)
+                await server.app.begun.acquire()
+            pairs.append(await server.connect())
+            await _send(pairs[-1][1], GET)
+            looked = asyncio.Event()
+            asyncio.get_running_loop().call_later(SOON, looked.set)
+            await looked.wait()  # many times meanwhile
+            assert len(server.app.scopes) == 3
+            server.app.may_read.set()
+            for reader, _ in pairs:
+                assert (await _answer(reader))[0] == 200
+            for _, writer in pairs:
+                writer.close()
 
     run(work())
 

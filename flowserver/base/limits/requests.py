@@ -51,7 +51,7 @@ class RequestLimits:
         unit="connections",
         reason="connections of clients; fewer if the system allows fewer open files: 512 files, or half of all, are "
         "reserved for the database and for functions",
-        error="none: further connections wait until others are closed",
+        error="none: further connections wait until others are closed, silent ones after a second",
     )
     page_max: int = limit(
         1_000, unit="items", reason="page of ListFlows and GetExecutionHistory", error="400 InvalidArgument"
