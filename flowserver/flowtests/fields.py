@@ -162,6 +162,7 @@ UNDO: Final = _kind(
     "an undoing step",
     Field("by", (Shape.TEXT,), "The step that undoes the work.", required=True),
     Field("when", (Shape.TEXT,), "When it is needed.", default='`$.status != "Succeeded"`'),
+    Field("mayFail", (Shape.BOOLEAN,), "Whether it is enough that the step runs.", default="false"),
 )
 
 CLAIM: Final = _kind(

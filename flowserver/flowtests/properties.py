@@ -15,8 +15,9 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.resource_names import meant_by_key
 from flowserver.flowtests.schemas import Schema
-from flowserver.flowtests.step_paths import general, names_step, walk
-from flowserver.language.graph import Span
+from flowserver.flowtests.step_paths import general, names_step, step_at, walk
+from flowserver.language.graph import Span, TaskStep
+from flowserver.machine.retry_and_catch import choose_retry
 from flowserver.machine.state import Status
 
 
@@ -103,7 +104,8 @@ class AtMostOnce:
 class Compensated:
     """A step is undone if and only if that is needed: it has succeeded, and `when` is true of the run.
 
-    A step with an attempt that may have done its work, for example after a time-out, may be undone and need not be.
+    A step with an attempt that may have done its work, for example after a time-out, may be undone and need not be. The
+    task that undoes it has to succeed, unless the execution ends in it after its retries: a redrive goes on with it.
     """
 
     step: str
@@ -111,6 +113,8 @@ class Compensated:
     when: Condition | None = None
     """None: the execution does not succeed."""
     span: Span | None = None
+    may_fail: bool = False
+    """Whether it is enough that the step which undoes the work runs."""
     name: str = "compensated"
 
     def broken_by(self, record: Record) -> Broken | None:
@@ -119,16 +123,27 @@ class Compensated:
         done = [path for path in _of_step(self.step, record.done) if record.done[path]]
         is_wanted = self._is_wanted(record)
         if is_wanted:
-            undone = _Together(ran)
+            entered, undone = _Together(ran), _Together(self._undone(record, ran))
             for path in done:
                 if not undone.has(path):
-                    return Broken(f"step {path} has succeeded and is not undone: {self.undo} does not run", path)
+                    why = "does not succeed" if entered.has(path) else "does not run"
+                    return Broken(f"step {path} has succeeded and is not undone: {self.undo} {why}", path)
         possible = [*done, *_of_step(self.step, record.unsure)] if is_wanted else []
         could_be = _Together(possible)
         for path in ran:
             if not could_be.has(path):
                 return Broken(f"step {path} runs, although {self._why(is_wanted)}", path)
         return None
+
+    def _undone(self, record: Record, ran: Iterable[str]) -> Iterator[str]:
+        """The entries that undo work, among those of the step that does."""
+        if self.may_fail or record.endless is not None:
+            yield from ran
+            return
+        last = failed_after_retries(record)
+        for path in ran:
+            if record.done[path] or path == last or not isinstance(step_at(record.flow, path), TaskStep):
+                yield path
 
     def _is_wanted(self, record: Record) -> bool:
         if self.when is None:
@@ -144,8 +159,19 @@ class Compensated:
 
     def expectation(self) -> JsonObject:
         """What a test expects that has this property."""
-        undo = self.undo if self.when is None else {"by": self.undo, "when": self.when.text}
-        return {self.name: {self.step: undo}}
+        undo: JsonObject = {"by": self.undo}
+        undo |= {} if self.when is None else {"when": self.when.text}
+        undo |= {"mayFail": True} if self.may_fail else {}
+        return {self.name: {self.step: undo if len(undo) > 1 else self.undo}}
+
+
+def failed_after_retries(record: Record) -> str | None:
+    """The task in which the execution has failed, if a retry of it is for the error: all of them are used up."""
+    path, error = record.execution.failed_step, record.execution.error
+    step = None if path is None else step_at(record.flow, path)
+    if not isinstance(step, TaskStep) or error is None or choose_retry(step.retry, {}, error) is None:
+        return None
+    return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,12 @@ class _Reader:
                 attributes = self._reader.read(undo, UNDO)
                 by = None if attributes is None else self._reader.text(attributes, "by")
                 if attributes is not None and by is not None:
-                    yield Compensated(entry.name, by, self._condition(attributes.any("when")), entry.key_span)
+                    when = self._condition(attributes.any("when"))
+                    node = attributes.get("mayFail", ScalarNode)
+                    may_fail = node is not None and node.value is True
+                    yield Compensated(entry.name, by, when, entry.key_span, may_fail)
             else:
-                message = "what undoes a step is the name of a step, or a mapping with `by` and `when`"
+                message = "what undoes a step is the name of a step, or a mapping with `by`"
                 self._report.error("wrong-type", undo.span, message)
 
     def _always(self) -> Iterator[Property]:

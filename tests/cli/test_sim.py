@@ -11,7 +11,7 @@ SAFE = HEAD + (
     "  - type: task\n    name: Ship\n    resourceArn: acs:fc:::functions/ship\n"
     "    errorMappings: [{target: why, source: $local.error}]\n"
     "    catch: [{errors: [FnF.ALL], goto: Refund}]\n    end: true\n"
-    "  - {type: task, name: Refund, resourceArn: 'acs:fc:::functions/refund'}\n"
+    "  - {type: task, name: Refund, resourceArn: 'acs:fc:::functions/refund', retry: [{errors: [FnF.ALL]}]}\n"
     "  - {type: fail, name: NotShipped}\n"
 )
 LOST = SAFE.replace("[FnF.ALL]", "[SoldOut]")

@@ -56,7 +56,7 @@ MISTAKES = {
     "tests: [{name: a, expect: {atMostOnce: []}}]": "2:40 empty-list: `atMostOnce` needs at least one entry",
     "tests: [{name: a, expect: {compensated: {Charge: Refund}}}]": ("2:42 unknown-step: the flow has no step `Refund`"),
     "tests: [{name: a, expect: {compensated: {Charge: 3}}}]": (
-        "2:50 wrong-type: what undoes a step is the name of a step, or a mapping with `by` and `when`"
+        "2:50 wrong-type: what undoes a step is the name of a step, or a mapping with `by`"
     ),
     "tests: [{name: a, expect: {always: ['$.stauts == 1']}}]": (
         "2:37 bad-value: `$.stauts` reads nothing: a run has status, error, cause, input, output, path, entered, "

@@ -57,12 +57,44 @@ def messages(run_tests):
         ("{Pay: {error: Other}}", "step Book has succeeded and is not undone: Cancel does not run"),
         ("{Book: {error: FC.Unknown}}", None),
         ("{Book: {error: FC.Unknown}, Cancel: {error: E}}", None),
+        (
+            "{Pay: {error: Declined}, Cancel: {error: E}}",
+            "step Book has succeeded and is not undone: Cancel does not succeed",
+        ),
         ("{Book: {never: true}}", None),
         ("{Book: {error: Sold}}", None),
     ],
 )
 def test_compensated_if_the_execution_does_not_succeed(messages, mocks, broken):
     assert messages("status: Any, compensated: {Book: Cancel}", mocks) == ([broken] if broken else [])
+
+
+RETRIED = "retry: [{errors: [Busy], maxAttempts: 2}]"
+CAUGHT = "errorMappings: [{target: e, source: $local.error}], catch: [{errors: [FnF.ALL], goto: NotPaid}]"
+FAILS = "step Book has succeeded and is not undone: Cancel does not succeed"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "undo", "broken"),
+    [
+        (CAUGHT, "Cancel", FAILS),
+        (CAUGHT, "{by: Cancel, mayFail: true}", None),
+        (CAUGHT, "{by: Cancel, mayFail: false}", FAILS),
+        (RETRIED, "Cancel", None),
+        (RETRIED.replace("Busy", "Other"), "Cancel", FAILS),
+        (f"{RETRIED}, {CAUGHT}", "Cancel", FAILS),
+    ],
+    ids=["caught", "may fail", "may not fail", "after its retries", "no retry of this error", "retried and caught"],
+)
+def test_what_undoes_a_step_has_to_succeed(messages, attributes, undo, broken):
+    """Unless the execution ends in it after its retries: a redrive goes on with it."""
+    steps = SAGA.replace("functions/cancel'}", f"functions/cancel', {attributes}}}")
+    found = messages(
+        f"status: Any, compensated: {{Book: {undo}}}",
+        "{Pay: {error: Declined}, Cancel: {error: Busy, always: true}}",
+        steps,
+    )
+    assert found == ([broken] if broken else [])
 
 
 def test_compensated_only_if_the_work_may_be_done(messages):

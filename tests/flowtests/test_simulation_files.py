@@ -33,7 +33,10 @@ ORDER = """
     errorMappings: [{target: why, source: $local.error}]
     catch: [{errors: [SoldOut], goto: Refund}]
   - {type: succeed, name: Done}
-  - {type: task, name: Refund, resourceArn: 'acs:fc:::services/pay/functions/refund'}
+  - type: task
+    name: Refund
+    resourceArn: acs:fc:::services/pay/functions/refund
+    retry: [{errors: [FnF.ALL]}]
   - {type: fail, name: NotShipped}
 """
 SAFE = ORDER.replace("[SoldOut]", "[FnF.ALL]")

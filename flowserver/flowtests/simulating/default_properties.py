@@ -11,7 +11,7 @@ from typing import Final
 
 from flowserver.analysis.compensation import ends_use, undoes_by_name
 from flowserver.base.json_values import JsonObject
-from flowserver.flowtests.properties import Broken, Property
+from flowserver.flowtests.properties import Broken, Property, failed_after_retries
 from flowserver.flowtests.property_names import (
     ENDS,
     OWN_MISTAKE,
@@ -74,7 +74,11 @@ class NoOwnMistake:
 
 @dataclass(frozen=True, slots=True)
 class UndoneIfNeeded:
-    """A step is undone if the execution fails."""
+    """A step is undone if the execution fails.
+
+    Not if it fails in another step that undoes work, after the retries of that one: a redrive goes on with it, and comes
+    to this one. Without retries the first error keeps it from running.
+    """
 
     done: str
     undo: str
@@ -92,7 +96,7 @@ class UndoneIfNeeded:
         execution = record.execution
         if execution.status is not Status.FAILED or not record.done[self.done] or self.undo in record.entered:
             return None
-        if execution.failed_step in self.undoing:
+        if failed_after_retries(record) in self.undoing:
             return None
         after = f"after {execution.failed_step} has failed with {execution.error}"
         return Broken(f"step {self.done} has succeeded and is not undone: {self.undo} does not run {after}", self.done)
