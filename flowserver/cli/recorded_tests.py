@@ -1,4 +1,4 @@
-"""Writes recorded tests into a flow test file: a new file, or the end of an existing one."""
+"""Writes recorded tests into a flow test file: a new file, or behind the tests of an existing one."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def write_tests(file: Path, tested: TestFile, tests: list[JsonObject]) -> None:
     before = file.read_text("utf-8")
     after = _with(before, tests)
     if after is None or yaml.safe_load(after) != _expected(before, tests):
-        message = f"{file}: `tests` is not a list in block style at the end of the file; record into another file"
+        message = f"{file}: `tests` is not a list in block style; record into another file"
         raise CommandFailed(message, ExitCode.CONFLICT)
     file.write_text(after, "utf-8")
 
@@ -54,9 +54,16 @@ def _with(text: str, tests: list[JsonObject]) -> str | None:
     keys = [key.value for key, _ in root.value]
     if "tests" not in keys:
         return whole + yaml_text({"tests": tests})
-    last = root.value[-1][1]
-    if keys[-1] != "tests" or not isinstance(last, yaml.SequenceNode) or last.flow_style:
+    position = keys.index("tests")
+    there = root.value[position][1]
+    if not isinstance(there, yaml.SequenceNode) or there.flow_style:
         return None
-    indent = " " * last.start_mark.column
-    lines = yaml_text(tests).splitlines()
-    return whole + "".join(f"{indent}{line}\n" if line else "\n" for line in lines)
+    lines = whole.splitlines(keepends=True)
+    end = len(lines)
+    if position + 1 < len(keys):
+        end = root.value[position + 1][0].start_mark.line
+        while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
+            end -= 1  # what is said before the next attribute stays with it
+    indent = " " * there.start_mark.column
+    added = (f"{indent}{line}\n" if line else "\n" for line in yaml_text(tests).splitlines())
+    return "".join([*lines[:end], *added, *lines[end:]])

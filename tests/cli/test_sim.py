@@ -126,6 +126,18 @@ def test_tests_are_added_to_a_file_with_its_text_as_it_is(run, folder):
     assert (folder / "lost.flowtest.yaml").read_text() == after
 
 
+def test_tests_are_added_behind_those_in_the_middle_of_a_file(run, folder):
+    """What is said before the next attribute stays before it."""
+    begin = "tests:\n  - name: good\n    # all is well\n    functions: {charge: {}, ship: {}}\n"
+    end = "\n# How it is simulated\n" + TESTS
+    (folder / "lost.flowtest.yaml").write_text(begin + end)
+    run("sim", "lost.yaml", "--record", "lost.flowtest.yaml")
+    after = (folder / "lost.flowtest.yaml").read_text()
+    assert after.startswith(begin + "  - name: 'compensated: run ")
+    assert after.endswith(end)
+    assert "1 passed, 1 failed" in run("test", "lost.flowtest.yaml").stdout
+
+
 def test_tests_are_added_to_a_file_without_any(run, folder):
     run("sim", "lost.yaml", "--record", "lost.flowtest.yaml")
     assert (folder / "lost.flowtest.yaml").read_text().startswith(f"{TESTS}tests:\n- name: 'compensated: run ")
