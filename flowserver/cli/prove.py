@@ -14,6 +14,7 @@ from flowserver.analysis.proving import Proof
 from flowserver.analysis.proving import prove as look_at
 from flowserver.analysis.rules import RULES
 from flowserver.analysis.worst_case import Cost
+from flowserver.base.durations import rounded_duration
 from flowserver.base.limits import Limits
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
@@ -160,7 +161,8 @@ def _summary(proof: Proof) -> str:
     if proof.worst_case is None:
         return found
     cost = proof.worst_case
-    amounts = (_amount(cost.calls, "call"), _amount(cost.events, "event"), _amount(cost.seconds, "second"))
+    time = "any time" if cost.seconds == inf else rounded_duration(cost.seconds * 1000)
+    amounts = (_amount(cost.calls, "call"), _amount(cost.events, "event"), time)
     return f"{found}; at most {', '.join(amounts)}"
 
 

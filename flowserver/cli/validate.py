@@ -95,6 +95,6 @@ def is_valid(findings: Found) -> bool:
 
 def _summary(findings: Found) -> str:
     errors, warnings = count(findings, Severity.ERROR), count(findings, Severity.WARNING)
-    parts = ["valid"] if is_valid(findings) else []
-    parts += [counted(errors, "error")] if errors else []
-    return ", ".join(parts + ([counted(warnings, "warning")] if warnings else []))
+    parts = [counted(errors, "error") if errors else "valid"]
+    found = ", ".join(parts + ([counted(warnings, "warning")] if warnings else []))
+    return f"{found}; a server takes it all the same" if errors and is_valid(findings) else found

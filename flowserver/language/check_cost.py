@@ -21,6 +21,7 @@ HINTS_MAX: Final = 20
 
 _HINTED_MAX: Final = 40  # longest unknown word for which similar ones are looked up
 _KNOWN_MAX: Final = 100  # most known words that are compared with it
+_PART_MIN: Final = 4  # shortest word that hints at a longer one, as `timeout` does at `timeoutSeconds`
 
 
 def _go_on() -> None:
@@ -54,4 +55,8 @@ class Work:
         folded = {name.casefold(): name for name in known}
         if found := get_close_matches(word.casefold(), folded, n=1, cutoff=0.7):
             return f"did you mean `{folded[found[0]]}`?"
+        if len(word) >= _PART_MIN:
+            longer = [name for each, name in folded.items() if word.casefold() in each]
+            found = [name for name in longer if name.casefold().startswith(word.casefold())] or longer
+            return f"did you mean `{found[0]}`?" if len(found) == 1 else None
         return None

@@ -36,7 +36,7 @@ def test_findings_and_exit_codes(run, folder):
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0].startswith("lost.yaml:8:43: error[always-missing]: `$local.message` finds nothing")
-    assert lines[-1] == "valid.yaml: no errors; at most 0 calls, 6 events, 0 seconds"
+    assert lines[-1] == "valid.yaml: no errors; at most 0 calls, 6 events, 0s"
     assert "  way:\n    line 5: charge fails with Declined, which is caught\n    line 12: mail reads" in result.stdout
     assert run("prove", "valid.yaml").exit_code == run("prove", "warned.yaml").exit_code == 0
     assert run("prove", "--strict", "warned.yaml").exit_code == 1

@@ -112,7 +112,7 @@ def test_findings_of_rules_are_among_them_and_can_be_left_out(run, definition):
     file = definition(FAILS)
     found = run("validate", file)
     assert found.exit_code == 1
-    assert found.stdout.splitlines()[-1] == f"{file}: valid, 1 error"
+    assert found.stdout.splitlines()[-1] == f"{file}: 1 error; a server takes it all the same"
     assert f"{file}:6:42: error[always-missing]: `$local.b` finds nothing" in found.stdout
     assert found.stderr == "why a finding is true: flowserver prove --explain always-missing\n"
     (document,) = json.loads(run("validate", "-o", "json", file).stdout)

@@ -143,6 +143,16 @@ def test_ids_and_their_descriptions(id: str) -> None:
             "`end` belongs to a task step, a wait step, a pass step, a choice step, a parallel step or a foreach step",
         ),
         ("- {type: pass, name: a, xyzzy: []}", None),
+        ("- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', timeout: 5}", "did you mean `timeoutSeconds`?"),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', retry: [{errors: [E], interval: 5}]}",
+            "did you mean `intervalSeconds`?",
+        ),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', retry: [{errors: [E], attempts: 5}]}",
+            "did you mean `maxAttempts`?",
+        ),
+        ("- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', appi: []}", None),
         (f"- {{type: pass, name: a, {'x' * 50}: []}}", None),
         ("- {type: parralel, name: a}", "did you mean `parallel`?"),
         ("- {type: xyzzy, name: a}", "the types are task, wait, pass, choice, parallel, foreach, succeed, fail"),
