@@ -18,8 +18,8 @@ OF_EVERY_FLOW: Final[dict[str, tuple[Severity, str]]] = {
     ),
     UNDONE: (
         Severity.WARNING,
-        "`CancelHotel` runs if it fails after `BookHotel` has succeeded: steps are paired by their names. It need not if "
-        "the execution fails in another undoing step after its retries.",
+        "`CancelHotel` runs if it fails after `BookHotel` has succeeded: steps are paired by their names. It need not "
+        "if the execution fails in another undoing step after its retries.",
     ),
     UNDONE_WITHOUT_NEED: (
         Severity.WARNING,

@@ -70,8 +70,8 @@ class _Reader:
                 by = None if attributes is None else self._reader.text(attributes, "by")
                 if attributes is not None and by is not None:
                     when = self._condition(attributes.any("when"))
-                    node = attributes.get("mayFail", ScalarNode)
-                    may_fail = node is not None and node.value is True
+                    flag = attributes.get("mayFail", ScalarNode)
+                    may_fail = flag is not None and flag.value is True
                     yield Compensated(entry.name, by, when, entry.key_span, may_fail)
             else:
                 message = "what undoes a step is the name of a step, or a mapping with `by`"

@@ -76,8 +76,8 @@ class NoOwnMistake:
 class UndoneIfNeeded:
     """A step is undone if the execution fails.
 
-    Not if it fails in another step that undoes work, after the retries of that one: a redrive goes on with it, and comes
-    to this one. Without retries the first error keeps it from running.
+    Not if it fails in another step that undoes work, after the retries of that one: a redrive goes on with it, and
+    comes to this one. Without retries the first error keeps it from running.
     """
 
     done: str
