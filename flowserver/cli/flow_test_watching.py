@@ -90,7 +90,9 @@ class _Watched:
         gone = set(self._tests) - set(found)
         if changed or new or gone:
             clear()
-            typer.echo(printable(f"changed: {', '.join(sorted(map(str, {*changed, *new, *gone})))}"), err=True)
+            for what, files in (("changed", {*changed, *new} - gone), ("gone", gone)):
+                if files:
+                    typer.echo(printable(f"{what}: {', '.join(sorted(map(str, files)))}"), err=True)
             self.run([*touched, *new])
 
     def _stamps(self) -> Iterator[tuple[Path, Stamp]]:

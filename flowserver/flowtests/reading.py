@@ -83,8 +83,6 @@ class _Reader:
         limits = replace(self._limits, definition_bytes_max=limit, definition_characters_max=4 * limit)
         root = read_source(self._text, limits, self._report, self._work, frozenset())
         attributes = self._reader.read(root, FILE)
-        if attributes is not None and not {"tests", "sim"} & attributes.written:
-            self._report.error("missing-attribute", attributes.head, "a flow test file needs `tests` or `sim`")
         source = None if attributes is None else self._source(attributes, "flow", self._referents.of_flow)
         if attributes is None or source is None:
             return None

@@ -124,7 +124,7 @@ def test_test_files_come_and_go(watching: Watching, folder: Path) -> None:
     (folder / "more" / "new.yaml").write_text(FLOW.format(error="Another"))
     assert watching.run("✘")[0] == "changed: more/new.yaml"
     (folder / "one.flowtest.yaml").unlink()
-    watching.run("watching 2 test files; Ctrl-C ends")
+    assert watching.run("watching 2 test files; Ctrl-C ends")[0] == "gone: one.flowtest.yaml"
 
 
 @pytest.mark.parametrize("watching", [("--coverage", "--fail-under", "100", "--junitxml", "report.xml")], indirect=True)

@@ -94,11 +94,13 @@ def test_a_reference_to_what_is_no_schema_fails_the_test(run_tests, part):
         ("sim: {collections: [-1]}", "2:21 bad-value: `collections` is a list of sizes from 0 to 10000"),
         ("sim: {ignore: [ended]}", "2:16 bad-value: `ignore` is a list of ends, own-mistake, undone"),
         ("sim: {atMostOnce: [Gte]}", "2:20 unknown-resource: no step of the flow calls `Gte`"),
-        ("input: {}", "1:1 missing-attribute: a flow test file needs `tests` or `sim`"),
+        ("input: {}", "1:1 missing-attribute: a flow test file needs `tests`, or at least `sim`"),
     ],
 )
 def test_mistakes_have_places(mistakes, text, mistake):
-    assert any(each.startswith(mistake) for each in mistakes(STEPS, text)), mistakes(STEPS, text)
+    found = mistakes(STEPS, text)
+    assert any(each.startswith(mistake) for each in found), found
+    assert len({each.partition(" ")[0] for each in found}) == len(found), "one mistake is said twice"
 
 
 def test_outputs_of_all_runs_fit(tmp_path):
