@@ -12,7 +12,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.flow_test_output import RunFile, show
 from flowserver.cli.flow_test_runs import Choices, TestRun
-from flowserver.cli.options import LenientFlag, LimitsFlag, MissingSourceFlag, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, MissingSourceFlag, read_language_settings
 from flowserver.cli.printable import printable
 from flowserver.cli.real_callees import RealCallees
 from flowserver.cli.server_options import formatted
@@ -81,7 +81,7 @@ def test(
       flowserver test flows/ --junitxml report.xml
       flowserver test flows/ --coverage --fail-under 80
     """
-    settings = read_settings({"limits": limits, "lenient": lenient, "missing_source": missing_source})
+    settings = read_language_settings({"limits": limits, "lenient": lenient, "missing_source": missing_source})
     rules = Rules(Limits.of(settings.limits), settings.missing_source)
     is_measured = coverage or lcov_file is not None or fail_under is not None
     choices = Choices(rules, settings.lenient, only, is_measured)

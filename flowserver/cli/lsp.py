@@ -8,7 +8,7 @@ from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, read_language_settings
 
 _SERVE: Final = "flowserver.lsp.server:serve"
 """Loaded when it is asked for: its library is an extra."""
@@ -27,7 +27,7 @@ def lsp(limits: LimitsFlag = None, lenient: LenientFlag = None) -> None:
       flowserver lsp
       flowserver lsp --limits cloud
     """
-    settings = read_settings({"limits": limits, "lenient": lenient})
+    settings = read_language_settings({"limits": limits, "lenient": lenient})
     try:
         serve = load(_SERVE)
     except ModuleNotFoundError as error:

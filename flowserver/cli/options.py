@@ -32,6 +32,15 @@ def variable_of(name: str) -> str:
     return f"{PREFIX}{name}".upper()
 
 
+def read_language_settings(flags: Mapping[str, Any]) -> Settings:
+    """`read_settings` for commands that only read definitions.
+
+    They need no keys of secrets, so they do not open the file with the keys: its path may be relative to the folder of
+    the server.
+    """
+    return _read(flags, secrets_key_file=None)  # wins over the environment and the settings file
+
+
 def read_settings(flags: Mapping[str, Any]) -> Settings:
     """Settings from the flags that were given (None and empty lists were not), the environment, the settings file
     and the defaults.
@@ -39,9 +48,13 @@ def read_settings(flags: Mapping[str, Any]) -> Settings:
     Raises typer.BadParameter, which names every flag, variable and line of the file that is wrong, and what is
     allowed there; OSError if there is no such file.
     """
+    return _read(flags)
+
+
+def _read(flags: Mapping[str, Any], **fixed: None) -> Settings:
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
     try:
-        return Settings(**given)
+        return Settings(**given, **fixed)
     except ValidationError as error:
         (origin, reason), *others = [mistake for each in error.errors() for mistake in _mistakes(each, given)]
     further = [f"Invalid value for {where}: {why}" for where, why in others]

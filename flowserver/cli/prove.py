@@ -29,7 +29,7 @@ from flowserver.cli.finding_output import (
     read_definition,
     show_findings,
 )
-from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, read_language_settings
 from flowserver.cli.sarif import sarif_of
 from flowserver.cli.server_options import formatted
 from flowserver.editing.rule_pages import explained
@@ -88,7 +88,7 @@ def prove(
         return
     if not files:
         raise CommandFailed("name a definition or a folder: flowserver prove flow.yaml", ExitCode.USAGE)
-    settings = read_settings({"limits": limits, "lenient": lenient})
+    settings = read_language_settings({"limits": limits, "lenient": lenient})
     in_force = Limits.of(settings.limits)
     texts = {name: read_definition(name) for name in dict.fromkeys(names_in(files))}
     given = {name: text for name, text in texts.items() if text is not None}

@@ -7,7 +7,7 @@ import typer
 
 from flowserver import editing
 from flowserver.base.limits import Limits
-from flowserver.cli.options import LimitsFlag, read_settings
+from flowserver.cli.options import LimitsFlag, read_language_settings
 from flowserver.cli.printable import json_text
 from flowserver.editing.flow_schema import flow_schema
 from flowserver.editing.flow_test_schema import flow_test_schema
@@ -39,7 +39,7 @@ def schema(kind: Kind = "flow", path: PathFlag = False, limits: LimitsFlag = Non
     if path:
         typer.echo(FOLDER / f"{kind}.schema.json")
         return
-    typer.echo(json_text(schema_of(kind, Limits.of(read_settings({"limits": limits}).limits)), indent=2))
+    typer.echo(json_text(schema_of(kind, Limits.of(read_language_settings({"limits": limits}).limits)), indent=2))
 
 
 def schema_of(kind: str, limits: Limits) -> object:

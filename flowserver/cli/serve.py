@@ -21,6 +21,7 @@ from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.one_process import serve_until_stopped
 from flowserver.cli.options import with_settings
+from flowserver.cli.secret_keys import warning_of_key_file
 from flowserver.cli.sign_in_links import add_sign_in_link
 from flowserver.cli.two_processes import serve_with_front
 from flowserver.concurrency.background_throttle import SWITCH_SECONDS
@@ -63,6 +64,8 @@ def serve(settings: Settings) -> None:
       flowserver serve --settings settings.yaml
     """
     set_up_logs(settings.log_level, settings.log_format, has_access_log=settings.access_log)
+    if (warning := warning_of_key_file(settings.secrets_key_file)) is not None:
+        log.warning("%s", warning)
     say = log.info if settings.log_format == "json" else typer.echo
     app = create_app(settings)
     raise_file_limit(app.state.limits)

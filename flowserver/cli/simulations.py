@@ -10,7 +10,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.finding_output import STDIN, Files, Strict, names_in, read_definition
-from flowserver.cli.options import LenientFlag, LimitsFlag, MissingSourceFlag, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, MissingSourceFlag, read_language_settings
 from flowserver.cli.recorded_tests import without_known, write_tests
 from flowserver.cli.server_options import formatted
 from flowserver.cli.simulation_output import SimulatedFile, show
@@ -81,7 +81,7 @@ def sim(
       flowserver sim order.yaml --record order.flowtest.yaml
       flowserver sim flows/ --fault crash-at-commit --fault 5xx
     """
-    settings = read_settings({"limits": limits, "lenient": lenient, "missing_source": missing_source})
+    settings = read_language_settings({"limits": limits, "lenient": lenient, "missing_source": missing_source})
     rules = Rules(Limits.of(settings.limits), settings.missing_source)
     chosen = _Options(rules, Loader(rules.limits, lenient=settings.lenient), settings.lenient, runs, seed, faults, run)
     names = list(dict.fromkeys(names_in(files)))

@@ -20,7 +20,7 @@ from flowserver.cli.finding_output import (
     read_definition,
     show_findings,
 )
-from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, read_language_settings
 from flowserver.cli.server_options import formatted
 from flowserver.language.diagnostics import DIAGNOSTICS, DefinitionRejected, Severity
 from flowserver.language.parser import parse
@@ -55,7 +55,7 @@ def validate(
       flowserver validate --strict -o json flows/
       generate-flow | flowserver validate -
     """
-    settings = read_settings({"limits": limits, "lenient": lenient})
+    settings = read_language_settings({"limits": limits, "lenient": lenient})
     in_force = Limits.of(settings.limits)
     texts = {name: read_definition(name) for name in dict.fromkeys(names_in(files))}
     given = {name: text for name, text in texts.items() if text is not None}

@@ -3,7 +3,8 @@
 The copy is one transaction of the target, read from one snapshot of the source: an interruption leaves the target
 empty. Rows are not translated: both kinds of databases have the same tables, and a row means the same in both. Left out
 are the nodes that had the source open. A task that was leased to one of them is then leased to a node that does not
-exist, so the first server on the target makes its call, as after a crash.
+exist, so the first server on the target makes its call, as after a crash. Left out are also sign-in links: each makes
+one key, and would make one in each database.
 
 A row that the target could not hold, or that is damaged, ends the copy; its error says which row. At the end the
 target is read, and compared with what was read from the source: a table's digest is the sum of its rows' hashes, so
@@ -16,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, func, insert, select, text
+from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.store.schema.all_tables import metadata
+from flowserver.store.schema.sign_in_tables import sign_in_links
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
@@ -62,7 +64,7 @@ class _Digest:
 
 def copied_tables() -> list[Table]:
     """Every table with data, in an order in which rows come before those that refer to them."""
-    return [table for table in metadata.sorted_tables if table is not nodes]
+    return [table for table in metadata.sorted_tables if table not in (nodes, sign_in_links)]
 
 
 def copy_database(source: Database, target: Database) -> Iterator[TableCopied]:
@@ -78,6 +80,7 @@ def copy_database(source: Database, target: Database) -> Iterator[TableCopied]:
             hold_off_servers(connection, database)
         if found := _first_row(writing):
             raise CopyRefused(f"the target has rows in {found}; it must be empty")
+        writing.execute(delete(sign_in_links))  # of the target's own start, for a first key
         written = {table.name: _copy_table(table, reading, writing) for table in copied_tables()}
         for table in copied_tables():
             there = _digest_of(table, writing)

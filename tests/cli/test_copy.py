@@ -79,8 +79,19 @@ def test_running_work_moves_to_postgres_and_back(run, sqlite_url, postgres_url, 
     assert run("doctor", "--deep", "--database-url", f"sqlite:///{target}").exit_code == 0
 
 
-def test_every_table_but_the_nodes_is_copied():
-    assert {table.name for table in metadata.sorted_tables} - {table.name for table in copied_tables()} == {"nodes"}
+def test_every_table_is_copied_but_the_nodes_and_links():
+    left_out = {table.name for table in metadata.sorted_tables} - {table.name for table in copied_tables()}
+    assert left_out == {"nodes", "sign_in_links"}
+
+
+def test_a_sign_in_link_makes_no_second_key_in_the_copy(run, sqlite_url, new_url):
+    assert run("keys", "create", "--database-url", sqlite_url).exit_code == 0
+    assert run("keys", "create", "--sign-in-link", "--database-url", sqlite_url).exit_code == 0
+    assert len(rows_of(sqlite_url)["sign_in_links"]) == 1
+    assert run("copy", sqlite_url, new_url).exit_code == 0
+    assert rows_of(new_url)["sign_in_links"] == []
+    assert len(rows_of(new_url)["access_keys"]) == 1
+    assert len(rows_of(sqlite_url)["sign_in_links"]) == 1
 
 
 def test_refusals_change_nothing(run, sqlite_url, postgres_url, new_url, tmp_path):

@@ -26,6 +26,7 @@ def files(tmp_path: Path) -> tuple[Path, Path, Path]:
     made = {"first": [first], "second": [second], "both": [second, first]}
     for name, keys in made.items():
         (tmp_path / name).write_text("\n".join(keys))
+        (tmp_path / name).chmod(0o600)
     return tmp_path / "first", tmp_path / "second", tmp_path / "both"
 
 

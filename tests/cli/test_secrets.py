@@ -18,6 +18,30 @@ def flowserver(run, sqlite_url, monkeypatch):
         yield run
 
 
+@pytest.mark.parametrize(("mode", "is_warned"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_key_file_that_others_can_read_is_warned_of(run, sqlite_url, tmp_path, mode, is_warned):
+    file = tmp_path / "secrets.key"
+    file.write_text(run("secrets", "new-key").stdout)
+    file.chmod(mode)
+    with ServerProcess(sqlite_url, "--secrets-key-file", str(file)) as server:
+        pass
+    warning = f"every user of this machine can read the keys in {file} (mode 0644); better: chmod 600 {file}"
+    assert (warning in server.log) is is_warned
+
+
+@pytest.mark.parametrize("command", ["validate", "prove", "test", "sim", "schema"])
+def test_commands_that_only_read_definitions_open_no_key_file(run, tmp_path, monkeypatch, command):
+    """The variable's path is relative to the folder of the server."""
+    monkeypatch.setenv("FLOWSERVER_SECRETS_KEY_FILE", "secrets.key")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.yaml").write_text("version: v1\ntype: flow\nsteps: [{type: pass, name: p}]\n")
+    (tmp_path / "f.flowtest.yaml").write_text("flow: f.yaml\ntests: [{name: t, expect: {status: Succeeded}}]\n")
+    arguments = {"schema": ["flow"], "sim": ["f.flowtest.yaml", "--runs", "1"], "test": ["f.flowtest.yaml"]}
+    done = run(command, *arguments.get(command, ["f.yaml"]))
+    assert done.exit_code == 0, done.output
+    assert run("doctor").exit_code == 2, "others need it"
+
+
 def test_secrets_are_set_listed_and_deleted(flowserver, tmp_path):
     assert flowserver("secrets", "list").stderr == "There are no secrets.\n"
     assert flowserver("secrets", "set", "SHOP", stdin="hunter2\n").stdout == "set SHOP\n"
