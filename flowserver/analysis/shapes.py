@@ -32,7 +32,7 @@ class Scalar:
 
     kind: str
     constant: str | None = None
-    """The text, if it is one that is written in the definition, and so the same in each execution."""
+    """The text, if the definition has it, and so each execution has the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class LoopTurns:
         self._append(asyncio.get_running_loop(), turn)
 
     async def take(self) -> None:
-        """Wait for the turn of the present task; one that is cancelled takes none."""
+        """Wait for the turn of the present task. A cancelled task takes none."""
         loop = asyncio.get_running_loop()
         come = loop.create_future()
         self._append(loop, come)

@@ -1,4 +1,4 @@
-"""Tasks that give way take turns on the event loop: one continues in each round, whatever their number."""
+"""Tasks that give way take turns on the event loop: one continues in each round, however many there are."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ async def test_one_of_many_continues_in_each_round() -> None:
     assert order == [*range(20)] * 2
 
 
-async def test_a_task_that_was_cancelled_holds_nobody_up() -> None:
+async def test_a_task_that_was_cancelled_holds_up_no_other() -> None:
     turns = LoopTurns(lambda: 0)
     given_up = [asyncio.create_task(turns.take()) for _ in range(3)]
     waiting = asyncio.create_task(turns.take())
@@ -77,7 +77,7 @@ async def test_each_turn_comes_after_a_pause() -> None:
     assert asked == 5
 
 
-def test_turns_that_a_stopped_loop_left_hold_nobody_up() -> None:
+def test_turns_that_a_stopped_loop_left_hold_up_no_other() -> None:
     turns = LoopTurns(lambda: 0)
 
     async def leave() -> None:
