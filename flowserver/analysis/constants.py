@@ -16,7 +16,7 @@ from flowserver.expressions.condition_nodes import And, Node, Not, Or
 from flowserver.expressions.conditions import Condition, holds, paths_in
 from flowserver.expressions.references import Constant, Reference, Root
 from flowserver.language.arrows import LEAVE, Arrow, Way
-from flowserver.language.graph import ChoiceStep, Mapping, Mappings, StepList, TaskStep
+from flowserver.language.graph import ChoiceStep, Mapping, Mappings, Step, StepList, TaskStep
 
 Known = frozenset[tuple[str, str | None]]
 """What is in the keys of `$local` that are followed: a constant as JSON, or None for what is not known. A key that is
@@ -52,7 +52,7 @@ class Ways:
 
 def ways_through(steps: StepList, facts: ListFacts, may_go: Callable[[Document], bool]) -> Ways:
     """The ways on which each step puts out what `may_go` allows."""
-    keys = frozenset(_keys_read(steps))
+    keys = frozenset(_with_sources(steps, set(_keys_read(steps))))
     found = _searched(steps, facts, may_go, keys)
     return found or _searched(steps, facts, may_go, frozenset()) or Ways({}, {})
 
@@ -92,6 +92,35 @@ def _keys_read(steps: StepList) -> Iterator[str]:
                         yield path.segments[0]
 
 
+def _with_sources(steps: StepList, keys: set[str]) -> set[str]:
+    """Some keys of `$local`, and those from which steps copy their values."""
+    copied: dict[str, set[str]] = {}
+    for step in steps.steps:
+        errors = step.error_mappings if isinstance(step, TaskStep) else None
+        for mapping in (*(step.output_mappings or ()), *(errors or ())):
+            source = _copied_key(step, mapping)
+            if source is not None:
+                copied.setdefault(mapping.target, set()).add(source)
+    todo = list(keys)
+    for key in todo:
+        new = copied.get(key, set()) - keys
+        keys |= new
+        todo.extend(new)
+    return keys
+
+
+def _copied_key(step: Step, mapping: Mapping) -> str | None:
+    """The key of `$local` whose value a step puts out as it is, through its input."""
+    source = mapping.source
+    if not isinstance(source, Reference) or source.root is not Root.INPUT or len(source.path.segments) != 1:
+        return None
+    key = source.path.segments[0]
+    if not isinstance(key, str) or step.input_mappings is None:
+        return key if isinstance(key, str) else None
+    entry = next((each for each in reversed(step.input_mappings) if each.target == key), None)
+    return None if entry is None else _local_key(entry)
+
+
 def _local_key(mapping: Mapping) -> str | None:
     """The key, if a mapping takes a key of `$local` as it is."""
     source = mapping.source
@@ -108,7 +137,13 @@ def _after(steps: StepList, arrow: Arrow, output: Document, known: Known, keys: 
     written = keys & output.parts.keys()
     if not written:
         return known
-    constants = _constants(_mappings_of(steps, arrow))
+    before = dict(known)
+    constants = {
+        each.target: dump_json(each.source.value)
+        if isinstance(each.source, Constant)
+        else before.get(_copied_key(steps.steps[arrow.start], each) or "")
+        for each in _mappings_of(steps, arrow)
+    }
     kept = (each for each in known if each[0] not in written)
     return frozenset((*kept, *((key, constants.get(key)) for key in written)))
 
@@ -118,13 +153,6 @@ def _mappings_of(steps: StepList, arrow: Arrow) -> Mappings:
     if arrow.way is Way.CAUGHT:
         return (step.error_mappings or ()) if isinstance(step, TaskStep) else ()
     return step.output_mappings or ()
-
-
-def _constants(mappings: Mappings) -> dict[str, str | None]:
-    """The constants of a mapping list, as JSON; of entries with the same target the last one counts."""
-    return {
-        each.target: dump_json(each.source.value) if isinstance(each.source, Constant) else None for each in mappings
-    }
 
 
 def _can_be_taken(steps: StepList, facts: ListFacts, arrow: Arrow, known: Known, keys: frozenset[str]) -> bool:

@@ -169,7 +169,7 @@ def _check_loops(subject: Subject, steps: StepList, limit: int | None) -> None:
             message = f"the loop from {shown(first.name)} on makes calls without a pause, and no number bounds it"
             hint = "add a wait step, or count the turns and compare the count in a condition"
             subject.report("loop-without-pause", subject.places.name_of(first.span), message, hint, path)
-        elif calls and limit is None:
+        elif calls and limit is None and not any(_waits_in_time(steps.steps[index]) for index in loop):
             message = f"the loop from {shown(first.name)} on ends only if what it waits for comes"
             hint = "count the turns and compare the count in a condition, or set the flow's `timeoutSeconds`"
             subject.report("unbounded-loop", subject.places.name_of(first.span), message, hint, path)
@@ -182,6 +182,11 @@ def _takes_time(step: Step) -> bool:
     if isinstance(step, ChoiceStep):
         return False  # an option that waits may not be taken
     return pauses(step)
+
+
+def _waits_in_time(step: Step) -> bool:
+    """Whether a step waits for a report, but not for ever: a turn of its loop begins only when someone reports."""
+    return isinstance(step, TaskStep) and step.pattern is Pattern.WAIT_FOR_CALLBACK and step.timeout_seconds is not None
 
 
 def _is_bound(step: Step) -> bool:

@@ -386,6 +386,12 @@ FLAGGED = f"""{HEADER}steps:
             "clean', outputMappings: [{target: failed, source: $local.failed}]",
             ["missing-on-path"],
         ),
+        (
+            "clean', outputMappings: []",
+            "clean', inputMappings: [{target: f, source: $local.failed}], "
+            "outputMappings: [{target: failed, source: $input.f}]",
+            [],
+        ),
     ],
 )
 def test_a_way_that_constants_exclude_shows_nothing(old: str, new: str, ids: list[str]) -> None:
