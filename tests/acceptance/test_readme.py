@@ -30,7 +30,7 @@ def test_the_commands_for_make_are_tasks_of_the_makefile() -> None:
 
 
 def test_the_first_flows_run_as_the_readme_says(tmp_path: Path) -> None:
-    _, _, write, serve, run_commands, run_hello, run_ask, report = BASH
+    _, _, write, serve, run_commands, run_hello, check, run_ask, report = BASH
     port = str(free_port())
     assert "\nflowserver functions serve functions.yaml &" in serve
     terminal = Terminal(tmp_path, port)
@@ -38,12 +38,15 @@ def test_the_first_flows_run_as_the_readme_says(tmp_path: Path) -> None:
     with terminal.serving(serve):
         printed = terminal.run(run_commands)
         greeted = json_texts(terminal.run(run_hello))[-1]
+        checked = terminal.run(check)
         terminal.run(run_ask)
         answered = terminal.run(report).partition("the execution continues\n")[2]
         started = terminal.run_python(PYTHON[0])
 
     assert json.loads(printed.partition("created\n")[2]) == {"name": "world", "greeting": "Hello world"}
     assert (greeted["status"], greeted["output"]) == ("Succeeded", {"name": "world", "greeting": "Hello world"})
+    for found in ("hello.yaml: no errors", "1 passed in ", "hello.flowtest.yaml: no property broken"):
+        assert found in checked
     assert json.loads(answered) == {"answer": "yes"}
     assert started["FlowName"] == "hello"
 
