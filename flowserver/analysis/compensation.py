@@ -200,7 +200,12 @@ def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], 
 def undoes_by_name(step: Step) -> bool:
     """Whether a step undoes work, by what it or its function is called."""
     function = step.target.function if isinstance(step, TaskStep) and isinstance(step.target, FunctionTarget) else ""
-    return _UNDO.match(step.name) is not None or _UNDO.match(function) is not None
+    return names_undoing(step.name) or names_undoing(function)
+
+
+def names_undoing(name: str) -> bool:
+    """Whether the name of a step or function says that it undoes work."""
+    return _UNDO.match(name) is not None
 
 
 def ends_use(step: Step, others: Iterable[Step]) -> bool:

@@ -61,6 +61,9 @@ def _lines(file: SimulatedFile, run: int | None) -> Iterator[str]:
         yield f"  run {run}:"
         yield from _story_lines(simulation.story)
     yield f"{file.name}: {_summary(simulation)}"
+    if simulation.undone_by:
+        pairs = ", ".join(f"{done} by {undo}" for done, undo in simulation.undone_by)
+        yield f"  checked to be undone, by their names: {pairs}"
 
 
 def _failure_lines(name: str, simulation: Simulation, failure: Failure, *, is_repeated: bool) -> Iterator[str]:
@@ -124,6 +127,7 @@ def _document(file: SimulatedFile) -> dict[str, Any]:
         "statuses": dict(simulation.statuses),
         "faults": dict(simulation.faults),
         "tooLong": simulation.cut_short,
+        "undoneBy": [{"step": done, "by": undo} for done, undo in simulation.undone_by],
         "failures": [_failure_document(simulation, each) for each in simulation.failures],
     }
     return document | ({"story": _story_document(simulation.story)} if simulation.story else {})

@@ -53,6 +53,15 @@ def test_flows_that_are_right(run, folder):
     assert result.stdout != run("sim", "safe.yaml", "--runs", "50", "--seed", "2").stdout
 
 
+def test_pairs_that_were_checked_are_named(run, folder):
+    assert run("sim", "safe.yaml", "--runs", "50").stdout.endswith(
+        "\n  checked to be undone, by their names: Charge by Refund\n"
+    )
+    (found,) = json.loads(run("sim", "safe.yaml", "--runs", "5", "-o", "json").stdout)
+    assert found["undoneBy"] == [{"step": "Charge", "by": "Refund"}]
+    assert "by their names" not in run("sim", "lost.yaml").stdout  # its test file says what is compensated
+
+
 def test_exit_codes(run, folder):
     assert run("sim", "null.yaml").exit_code == 1
     assert run("sim", "absent.yaml").exit_code == 3

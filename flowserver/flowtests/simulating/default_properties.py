@@ -5,13 +5,13 @@ warnings.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from flowserver.analysis.compensation import ends_use, undoes_by_name
 from flowserver.base.json_values import JsonObject
-from flowserver.flowtests.properties import Broken, Property, failed_after_retries
+from flowserver.flowtests.properties import Broken, Compensated, Property, failed_after_retries
 from flowserver.flowtests.property_names import (
     ENDS,
     OWN_MISTAKE,
@@ -19,9 +19,10 @@ from flowserver.flowtests.property_names import (
     UNDONE_WITHOUT_NEED,
 )
 from flowserver.flowtests.records import Record
-from flowserver.flowtests.step_paths import step_at, walk
+from flowserver.flowtests.simulating.undo_names import undo_pairs
+from flowserver.flowtests.step_paths import names_step, step_at, walk
 from flowserver.language.arrows import Way, arrows_from
-from flowserver.language.graph import FailStep, Flow, Span, Step, TaskStep
+from flowserver.language.graph import FailStep, Flow, Span, TaskStep
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.state import Status
 
@@ -121,33 +122,29 @@ class UndoneOnlyIfNeeded:
         return Broken(f"step {self.undo} runs, although nothing failed", self.undo)
 
 
-def default_properties(flow: Flow) -> tuple[Property, ...]:
-    """The properties that are checked of every flow."""
-    return (Ends(), NoOwnMistake(), *_undoing(flow))
+def default_properties(flow: Flow, given: Sequence[Property] = ()) -> tuple[Property, ...]:
+    """The properties that are checked of every flow. Steps whose undoing is among those given are left to these."""
+    compensated = [each.step for each in given if isinstance(each, Compensated)]
+    return (Ends(), NoOwnMistake(), *_undoing(flow, compensated))
 
 
-_WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-
-
-def _undoing(flow: Flow) -> Iterator[Property]:
+def _undoing(flow: Flow, compensated: Sequence[str]) -> Iterator[Property]:
     """What the names of steps say. Steps in loops are left out: which of their entries is meant is not known."""
     paths = {path: step for path, step in walk(flow) if isinstance(step, TaskStep) and "[" not in path}
-    caught = {
+    goals = {
         id(steps.steps[arrow.end])
         for steps in flow.lists
         for index in range(len(steps.steps))
         for arrow in arrows_from(steps, index)
         if arrow.way is Way.CAUGHT
     }
+    caught = {path for path, step in paths.items() if id(step) in goals}
     undoing = {path: step for path, step in paths.items() if undoes_by_name(step)}
     for undo, step in undoing.items():
-        if id(step) in caught and not ends_use(step, paths.values()):
+        if undo in caught and not ends_use(step, paths.values()):
             yield UndoneOnlyIfNeeded(undo)
-        what = _words(step)[1:]
-        for path, other in paths.items():
-            if what and path not in undoing and what in (_words(other), _words(other)[1:]):
-                yield UndoneIfNeeded(path, undo, frozenset(undoing))
-
-
-def _words(step: Step) -> list[str]:
-    return [word.lower() for word in _WORD.findall(step.name)]
+    pairs = list(undo_pairs(paths, caught))
+    all_undoing = frozenset({*undoing, *(undo for _, undo in pairs)})
+    for done, undo in pairs:
+        if not any(names_step(each, done, paths[done].name) for each in compensated):
+            yield UndoneIfNeeded(done, undo, all_undoing)

@@ -21,7 +21,7 @@ from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import OWN_MISTAKE, SUCCEEDS, severity_of
-from flowserver.flowtests.simulating.default_properties import default_properties
+from flowserver.flowtests.simulating.default_properties import UndoneIfNeeded, default_properties
 from flowserver.flowtests.simulating.faults import Fault, faults_of
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.shrinking import UNITS_MAX as SHRINKING_UNITS_MAX
@@ -91,6 +91,8 @@ class Simulation:
     """How many faults of each kind met a call."""
     cut_short: int
     """How many runs passed a limit of test runs, so that nothing is known of their ends."""
+    undone_by: tuple[tuple[str, str], ...] = ()
+    """Steps, each with the one that undoes its work by their names: the pairs that were checked."""
     story: tuple[StoryLine, ...] = ()
     """What happens in a run that is repeated."""
 
@@ -155,7 +157,11 @@ class _Simulation:
         self._large = rules.limits.foreach_concurrency_max + 1
         self._simulator = Simulator(file, rules, settings)
         self._properties = [
-            *(each for each in default_properties(file.source.flow) if each.name not in settings.ignored),
+            *(
+                each
+                for each in default_properties(file.source.flow, settings.properties)
+                if each.name not in settings.ignored
+            ),
             *settings.properties,
         ]
         self._found: dict[tuple[int, str | None], _Found] = {}
@@ -185,7 +191,8 @@ class _Simulation:
 
     def _result(self, failures: tuple[Failure, ...]) -> Simulation:
         seed = self._settings.seed
-        return Simulation(self._file, seed, self._done, failures, self._statuses, self._faults, self._cut_short)
+        pairs = tuple((each.done, each.undo) for each in self._properties if isinstance(each, UndoneIfNeeded))
+        return Simulation(self._file, seed, self._done, failures, self._statuses, self._faults, self._cut_short, pairs)
 
     def _is_over(self, done: int) -> bool:
         if self._broken_runs >= BROKEN_RUNS_MAX or self._endless_runs >= ENDLESS_RUNS_MAX:
