@@ -81,8 +81,9 @@ def _lines(files: Sequence[RunFile]) -> Iterator[str]:
 
 def _summary(outcome: Outcome) -> str:
     calls = len(outcome.record.calls)
-    took = shown_duration(outcome.record.took_ms)
-    return f"{calls} call{'' if calls == 1 else 's'}, {took} of virtual time"
+    has_ended = outcome.record.execution.stopped_at is not None
+    time = f"{shown_duration(outcome.record.took_ms)} of virtual time" if has_ended else "not run to its end"
+    return f"{calls} call{'' if calls == 1 else 's'}, {time}"
 
 
 def _documents(file: RunFile) -> Iterator[dict[str, Any]]:

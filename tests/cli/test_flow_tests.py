@@ -63,6 +63,16 @@ def test_output_for_programs(run, folder):
     assert run("test", "-o", "name").stdout == "flow.flowtest.yaml::bad\n"
 
 
+def test_a_test_that_stops_says_no_time(run, folder):
+    (folder / "flow.yaml").write_text(
+        "version: v1\ntype: flow\nsteps: [{type: task, name: c, resourceArn: 'acs:fc:::functions/f'}]\n"
+    )
+    (folder / "flow.flowtest.yaml").write_text("flow: flow.yaml\ntests: [{name: a}]\n")
+    result = run("test")
+    assert result.exit_code == 1
+    assert "  ✘ a  0 calls, not run to its end" in result.stdout.splitlines()
+
+
 def test_a_file_with_mistakes_measures_nothing(run, folder):
     (folder / "flow.flowtest.yaml").write_text("flow: flow.yaml\ntests: [{nmae: a}]\n")
     result = run("test", "--coverage")
