@@ -314,6 +314,7 @@ def _task_tokens(database: Database, cell: str, encryption: Encryption) -> TaskT
         except CannotDecrypt:
             raise SecretsKeyWrong(
                 "the secrets of this database are encrypted, and this server has no key that decrypts them: give it "
-                "one as FLOWSERVER_SECRETS_KEY or --secrets-key-file"
+                "one as FLOWSERVER_SECRETS_KEY or --secrets-key-file; if the key is lost, make a new one and run: "
+                "flowserver secrets rekey --secrets-key-file FILE --drop-unreadable"
             ) from None
         return TaskTokens(first, cell, further)

@@ -33,4 +33,8 @@ def warning_of_key_file(file: Path | None) -> str | None:
 def require_key(connection: Connection, encryption: Encryption) -> None:
     """Raises CommandFailed if the database is encrypted and there is no key: what is added must be encrypted, too."""
     if not encryption.is_on and has_encrypted(connection):
-        raise CommandFailed(f"the secrets of this database are encrypted: {KEY_NEEDED}", ExitCode.USAGE)
+        raise CommandFailed(
+            f"this database is encrypted since a server or command had a key: {KEY_NEEDED}; to do without a key: "
+            "flowserver secrets rekey --decrypt",
+            ExitCode.USAGE,
+        )

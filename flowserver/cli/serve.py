@@ -5,7 +5,7 @@ import logging
 import platform
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import typer
 from sqlalchemy.exc import DBAPIError
@@ -43,6 +43,8 @@ _ACCESS: Final = {
     Admission.KEYED: "with keys only",
     Admission.LOST: "closed, because there were keys and all are gone; to let callers in: flowserver keys create",
 }
+
+_SECRETS: Final = "encrypted with the secrets key: from now on this database needs it at every start"
 
 _SLOW_BUILD: Final = (
     "built without optimisation; builds of Debian, python.org or uv do the same work with a fifth less processor time"
@@ -84,7 +86,8 @@ def serve(settings: Settings) -> None:
         run = serve_until_stopped if settings.processes == 1 else serve_with_front
         announce = _log_start if settings.log_format == "json" else _announce
         link = None if first is None else first.url(url)
-        run(app, listeners, lambda: announce(url, place, admission, has_console=settings.console, link=link))
+        start = _Start(url, place, admission, bool(settings.encryption_keys()), settings.console, link)
+        run(app, listeners, lambda: announce(start))
 
 
 def _prepare(database: Database, migrate: bool | None, say: Callable[[str], None]) -> Admission:
@@ -122,22 +125,42 @@ def _collect_garbage_seldom() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
-def _log_start(url: str, place: str, admission: Admission, *, has_console: bool, link: str | None) -> None:
-    assert link is None
-    fields = {"version": __version__, "url": url, "data": place, "access": _ACCESS[admission], "console": has_console}
+class _Start(NamedTuple):
+    """What a server says of itself once it serves."""
+
+    url: str
+    place: str
+    admission: Admission
+    has_secrets_key: bool
+    has_console: bool
+    link: str | None
+
+
+def _log_start(start: _Start) -> None:
+    assert start.link is None
+    fields = {
+        "version": __version__,
+        "url": start.url,
+        "data": start.place,
+        "access": _ACCESS[start.admission],
+        "secrets": _SECRETS if start.has_secrets_key else "no key",
+        "console": start.has_console,
+    }
     log.info("flowserver %(version)s is ready at %(url)s", fields)
 
 
-def _announce(url: str, place: str, admission: Admission, *, has_console: bool, link: str | None) -> None:
+def _announce(start: _Start) -> None:
     typer.echo(f"flowserver {__version__} is ready (Ctrl-C stops it)")
-    typer.echo(f"  API     {url}  (for SDKs; REST is under /v1)")
-    if has_console:
-        typer.echo(f"  Console {url}/  (in a browser)")
-    typer.echo(f"  Docs    {url}/docs")
-    typer.echo(f"  Data    {place}")
-    typer.echo(f"  Access  {_ACCESS[admission]}")
-    if link is not None:
-        typer.echo(f"  Sign in {link}", err=True)
+    typer.echo(f"  API     {start.url}  (for SDKs; REST is under /v1)")
+    if start.has_console:
+        typer.echo(f"  Console {start.url}/  (in a browser)")
+    typer.echo(f"  Docs    {start.url}/docs")
+    typer.echo(f"  Data    {start.place}")
+    if start.has_secrets_key:
+        typer.echo(f"  Secrets {_SECRETS}")
+    typer.echo(f"  Access  {_ACCESS[start.admission]}")
+    if start.link is not None:
+        typer.echo(f"  Sign in {start.link}", err=True)
         typer.echo("          (once, within 15 minutes: it makes the first access key)", err=True)
     if not is_optimised():
         typer.echo(f"  Python  {platform.python_version()}, {_SLOW_BUILD}")

@@ -1,7 +1,7 @@
 """Everything in the database that is encrypted once there is a key; what no key decrypts; encryption with another key.
 
-Secrets of functions are always encrypted. The secrets of access keys and the keys of task tokens are stored in clear
-text while there is no key, and encrypted by `encrypt_again` when there is one.
+Secrets of functions are always encrypted. The secrets of access keys and the keys of task tokens are encrypted if there
+is a key when they are made, else stored in clear text until `encrypt_again`.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Column, Connection, Table, delete, func, select, update
 
-from flowserver.base.encryption import PREFIX, CannotDecrypt, Encryption
+from flowserver.base.encryption import NO_ENCRYPTION, PREFIX, CannotDecrypt, Encryption
 from flowserver.store.schema.secret_tables import named_secrets
 from flowserver.store.schema.tables import access_keys, secrets
 
@@ -74,14 +74,23 @@ def encrypt_again(connection: Connection, encryption: Encryption) -> int:
     Raises CannotDecrypt for the first value that no key decrypts; the caller then rolls back. A value that a server
     changes at the same time keeps its new content.
     """
-    changed = 0
-    for each in encrypted_values(connection):
-        clear = encryption.reveal(each.stored, each.place)
-        if not encryption.is_current(each.stored):
-            change = update(each.table).where(each.named == each.name, each.column == each.stored)
-            fresh = encryption.protect(clear, each.place)
-            changed += connection.execute(change.values({each.column.name: fresh})).rowcount
-    return changed
+    others = [each for each in encrypted_values(connection) if not encryption.is_current(each.stored)]
+    return sum(_store_again(connection, each, encryption, encryption) for each in others)
+
+
+def decrypt_all(connection: Connection, encryption: Encryption) -> int:
+    """Store everything in clear text; returns how many values have changed. Raises CannotDecrypt, as `encrypt_again`.
+
+    Secrets of functions cannot be: the caller sees to it that there are none.
+    """
+    encrypted = [each for each in encrypted_values(connection) if each.stored.startswith(PREFIX)]
+    return sum(_store_again(connection, each, encryption, NO_ENCRYPTION) for each in encrypted)
+
+
+def _store_again(connection: Connection, value: EncryptedValue, old: Encryption, new: Encryption) -> int:
+    fresh = new.protect(old.reveal(value.stored, value.place), value.place)
+    change = update(value.table).where(value.named == value.name, value.column == value.stored)
+    return connection.execute(change.values({value.column.name: fresh})).rowcount
 
 
 def drop_value(connection: Connection, value: EncryptedValue) -> bool:

@@ -95,6 +95,30 @@ def test_what_is_encrypted_needs_its_key(run, sqlite_url, sqlite_database, files
     assert (sick.exit_code, "  secrets/task-tokens" in sick.stdout) == (1, True)
 
 
+def test_a_start_with_a_key_says_that_the_database_needs_it_and_there_is_a_way_back(run, sqlite_url, files):
+    """A server's first start makes the key of task tokens, and encrypts it if it has a key."""
+    first, _, _ = files
+    at = ("--database-url", sqlite_url)
+    with ServerProcess(sqlite_url, "--secrets-key-file", str(first)) as server:
+        with httpx.Client(base_url=server.url, trust_env=False) as client:
+            client.put("/v1/secrets/SHOP", json={"value": "hunter2"}).raise_for_status()
+    assert "Secrets encrypted with the secrets key: from now on this database needs it" in server.log
+    refused = one_line(run("serve", *at))
+    assert "secrets rekey --secrets-key-file FILE --drop-unreadable" in refused
+    refused = one_line(run("keys", "create", *at))
+    assert "since a server or command had a key" in refused
+    assert "secrets rekey --decrypt" in refused
+    refused = run("secrets", "rekey", *at, "--secrets-key-file", first, "--decrypt")
+    assert (refused.exit_code, "never stored in clear text, and there are 1" in one_line(refused)) == (5, True)
+    with ServerProcess(sqlite_url, "--secrets-key-file", str(first)) as server:
+        httpx.delete(f"{server.url}/v1/secrets/SHOP", trust_env=False).raise_for_status()
+    decrypted = run("secrets", "rekey", *at, "--secrets-key-file", first, "--decrypt")
+    assert decrypted.stdout == "decrypted 1; the database needs no key\n"
+    with ServerProcess(sqlite_url) as server:
+        assert httpx.get(f"{server.url}/v1/flows", trust_env=False).status_code == 200
+    assert run("keys", "create", *at).exit_code == 0
+
+
 def test_a_lost_key_costs_what_it_encrypted(run, sqlite_url, sqlite_database, files):
     first, second, _ = files
     at = ("--database-url", sqlite_url)
