@@ -16,7 +16,8 @@ from starlette.routing import Route
 from flowserver.api.keyless_access import check_page, refusal_of_stranger
 from flowserver.base.errors import AccessDenied, FlowServerError
 from flowserver.base.json_values import JsonObject, dump_json_bytes
-from flowserver.operations.callers import Flows, Need
+from flowserver.operations.access import AccessOperations
+from flowserver.operations.callers import Caller, Flows, Need
 
 
 async def _healthz(_request: Request) -> Response:
@@ -48,33 +49,39 @@ async def _metrics(request: Request) -> Response:
         sees_names = state.operations.monitoring.was_open
     else:
         try:
-            sees_names = await _may_see_names(request)
+            caller = await _caller(request)
         except AccessDenied as error:
             state.operations.access.refusals.note(error)
             return PlainTextResponse(error.message, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        try:
+            sees_names = caller is not None
+            if caller is not None:
+                caller.require(NAMES_NEED)
+        except AccessDenied as error:
+            state.operations.access.refusals.note(error)
+            return PlainTextResponse(error.message, error.status)
     if state.counts_of_front is not None:
         state.request_metrics.elsewhere, state.engine.metrics.spans.elsewhere = await state.counts_of_front()
     text = await state.operations.monitoring.metrics(with_names=sees_names)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
-async def _may_see_names(request: Request) -> bool:
-    """Whether the caller sends the token of a key that may; raises AccessDenied for a token that may not.
+async def _caller(request: Request) -> Caller | None:
+    """The holder of the token that the request has; None without one. Raises AccessDenied for an unknown token.
 
-    False while the database cannot say: what remains of the metrics tells that the database is away.
+    None, too, while the database cannot say: what remains of the metrics tells that the database is away.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
-        return False
+        return None
+    access: AccessOperations = request.app.state.operations.access
     try:
         async with asyncio.timeout(TOKEN_SECONDS):
-            caller = await request.app.state.operations.access.bearer(token.strip())
+            return await access.bearer(token.strip())
     except AccessDenied:
         raise
     except (SQLAlchemyError, FlowServerError, TimeoutError):
-        return False
-    caller.require(NAMES_NEED)
-    return True
+        return None
 
 
 NAMES_NEED = Need("server.read", Flows.ALL)

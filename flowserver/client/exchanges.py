@@ -27,6 +27,9 @@ PAUSE_SECONDS_MAX: Final = 30.0
 ANSWER_DEPTH_MAX: Final = DEPTH_MAX + 8
 """An answer holds documents, each as deep as a document may be."""
 
+REASON_BYTES_MAX: Final = 1_000
+"""Of a refusal in plain text no more is shown."""
+
 THROTTLED: Final = 429
 UNAVAILABLE: Final = (502, 503, 504)
 NO_CONTENT: Final = 204
@@ -129,11 +132,18 @@ def _refused(answer: Answer, was_lost: bool) -> Refused:
     try:
         problem = answer.document
     except Unreachable:
-        problem = None
+        problem = {"detail": _plain_reason(answer)}
     error = refusal(answer.status, problem if isinstance(problem, dict) else {})
     error.was_repeated = was_lost
     error.retry_after_seconds = retry_after_seconds(answer.headers)
     return error
+
+
+def _plain_reason(answer: Answer) -> str:
+    """What an answer in plain text says: `/metrics` and proxies say so why they refuse."""
+    is_plain = answer.headers.get("content-type", "").startswith("text/plain")
+    text = answer.content[:REASON_BYTES_MAX].decode(errors="replace") if is_plain else ""
+    return " ".join(text.split())
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float:

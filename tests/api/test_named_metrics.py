@@ -228,9 +228,15 @@ async def test_names_are_for_callers_who_may_read_the_overview(
         assert "hidden" not in shown.text
     shown = await client.get("/metrics", headers={"Authorization": tokens["viewer"]})
     assert samples(shown)["flowserver_flow_ended_executions_total flow=hidden status=Succeeded"] == 1
-    for token in (tokens["starter"], tokens["narrow"], "Bearer fls_wrong", "Bearer "):
+    for token, status, reason in (
+        (tokens["starter"], 403, "a key with the role starter may not read the overview"),
+        (tokens["narrow"], 403, "the key is for flows whose names begin with"),
+        ("Bearer fls_wrong", 401, "the bearer token is unknown"),
+        ("Bearer ", 401, "the bearer token is unknown"),
+    ):
         refused = await client.get("/metrics", headers={"Authorization": token})
-        assert refused.status_code == 401
+        assert (refused.status_code, reason in refused.text) == (status, True), refused.text
+        assert ("www-authenticate" in refused.headers) == (status == 401)
         assert "flowserver_" not in refused.text
 
 

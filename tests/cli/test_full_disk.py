@@ -55,7 +55,10 @@ def test_a_server_that_refuses_new_work_says_so(run, sqlite_url: str, tmp_path: 
         shown = run("status", *at)
         assert shown.exit_code == 0
         assert "ready:" in shown.stdout
-        assert ["new", "work:", "refused"] in [line.split() for line in shown.stdout.splitlines()]
+        rows = [line.split() for line in shown.stdout.splitlines()]
+        assert ["new", "work:", "refused"] in rows
+        (free,) = (row for row in rows if row[:2] == ["free", "space:"])
+        assert free[4:] == ["of", "which", "1,024.0", "GiB", "are", "kept", "as", "a", "reserve"]
         assert "New work is refused: the disk of the database has " in shown.stderr
         assert "disk_reserve_mib" in json.loads(run("status", "-o", "json", *at).stdout)["newWorkRefused"]
     assert server.log.count("new work is refused: the disk of the database has ") == 1

@@ -100,8 +100,7 @@ def test_a_start_with_a_key_says_that_the_database_needs_it_and_there_is_a_way_b
     first, _, _ = files
     at = ("--database-url", sqlite_url)
     with ServerProcess(sqlite_url, "--secrets-key-file", str(first)) as server:
-        with httpx.Client(base_url=server.url, trust_env=False) as client:
-            client.put("/v1/secrets/SHOP", json={"value": "hunter2"}).raise_for_status()
+        httpx.put(f"{server.url}/v1/secrets/SHOP", json={"value": "hunter2"}, trust_env=False).raise_for_status()
     assert "Secrets encrypted with the secrets key: from now on this database needs it" in server.log
     refused = one_line(run("serve", *at))
     assert "secrets rekey --secrets-key-file FILE --drop-unreadable" in refused

@@ -54,7 +54,7 @@ def list_audit(
     Examples:
       flowserver audit list --since 1d
       flowserver audit list --object flows/order -o json
-      flowserver audit list --result Forbidden
+      flowserver audit list --result AccessDenied
     """
     now = datetime.now(UTC)
     found = session.client.audit(

@@ -1,8 +1,10 @@
 """The command `flowserver status`."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Final
+from math import inf, isfinite
+from typing import Final, TypeVar
 
 import typer
 
@@ -12,8 +14,9 @@ from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import instant_of
 from flowserver.cli.tables import aligned
+from flowserver.client.errors import NotPermitted
 
-COUNTED_MAX: Final = 1_000
+FAILED_COUNTED_MAX: Final = 1_000
 """Failed executions that are counted; more are not looked for."""
 
 TASKS_COUNTED_MAX: Final = 200
@@ -33,6 +36,18 @@ _COUNTS: Final = {
 }
 """Metrics that are shown: under which name, and the command that shows more of what needs a look."""
 
+_SIZES: Final = {
+    "flowserver_free_disk_bytes": "freeDiskBytes",
+    "flowserver_disk_reserve_bytes": "diskReserveBytes",
+    "flowserver_used_bytes": "usedBytes",
+    "flowserver_data_bytes_max": "dataBytesMax",
+}
+"""Metrics of space, and under which name they are shown; one that is not finite is no bound."""
+
+FORBIDDEN: Final = 403
+
+T = TypeVar("T")
+
 _FAILED: Final = "flowserver executions list --status failed --ended-since 1d"
 _TASKS: Final = "flowserver tasks list"
 
@@ -41,9 +56,9 @@ _TASKS: Final = "flowserver tasks list"
 def status(session: Session) -> None:
     """Show the state of the server, and what needs attention.
 
-    It shows whether the server is ready and accepts new work, and counts running, parked, stuck and failed executions,
-    those that wait for a redrive, and waiting tasks and calls. Notes say why new work is refused, and name the commands
-    that show more.
+    It shows whether the server is ready and accepts new work, the free space of its disk, and counts running, parked,
+    stuck and failed executions, those that wait for a redrive, and waiting tasks and calls. Notes say why new work is
+    refused, and name the commands that show more. What the key may not see is left out, and a note says why.
 
     \b
     Examples:
@@ -53,32 +68,76 @@ def status(session: Session) -> None:
     client = session.client
     readiness = client.readiness()
     ready, refused = readiness.ready, readiness.new_work_refused
-    values = client.metrics()
+    seen = _Seen()
+    values = seen.try_to(client.metrics) or {}
     counts = {name: int(values[metric]) for metric, (name, _) in _COUNTS.items() if metric in values}
+    sizes = {name: int(values[metric]) for metric, name in _SIZES.items() if isfinite(values.get(metric, inf))}
     since = instant_of("1d", "", datetime.now(UTC))
-    failed = sum(1 for _ in islice(session.executions(None, status="Failed", ended_from=since), COUNTED_MAX))
-    tasks = sum(1 for _ in islice(client.tasks(), TASKS_COUNTED_MAX))
-    further = {"waitingTasks": tasks, "failedInOneDay": failed}
-    document = {"server": session.url, "ready": ready, "newWorkRefused": refused, **counts, **further}
+    failed = seen.try_to(
+        lambda: _count(session.executions(None, status="Failed", ended_from=since), FAILED_COUNTED_MAX)
+    )
+    tasks = seen.try_to(lambda: _count(client.tasks(), TASKS_COUNTED_MAX))
+    limited = {"waitingTasks": (tasks, TASKS_COUNTED_MAX), "failedInOneDay": (failed, FAILED_COUNTED_MAX)}
+    further = {name: count for name, (count, _) in limited.items() if count is not None}
     if session.output == "name":
         show_names([session.url])
         return
-    if session.output != "table":
+    if session.output == "table":
+        rows = [["server:", session.url], ["ready:", "yes" if ready else "no"]]
+        if ready:
+            rows.append(["new work:", "refused" if refused else "accepted"])
+        rows += _rows_of_space(sizes)
+        rows += [[f"{_words(name)}:", str(counts[name])] for name, _ in _COUNTS.values() if name in counts]
+        for name, count in further.items():
+            rows.append([f"{_words(name)}:", f"{count}{' or more' if count == limited[name][1] else ''}"])
+        typer.echo(aligned(rows))
+    else:
+        document = {"server": session.url, "ready": ready, "newWorkRefused": refused, **sizes, **counts, **further}
         show_document(session.output, document)
+    for reason in seen.reasons:
+        session.note(f"Not shown: {reason}.")
+    if session.output != "table":
         return
-    rows = [["server:", session.url], ["ready:", "yes" if ready else "no"]]
-    if refused:
-        rows.append(["new work:", "refused"])
-    rows += [[f"{_words(name)}:", str(counts[name])] for name, _ in _COUNTS.values() if name in counts]
-    rows.append(["waiting tasks:", f"{tasks}{' or more' if tasks == TASKS_COUNTED_MAX else ''}"])
-    rows.append(["failed in one day:", f"{failed}{' or more' if failed == COUNTED_MAX else ''}"])
-    typer.echo(aligned(rows))
     if refused:
         session.note(f"New work is refused: {refused}.")
     found = counts | further
     for name, command in [*_COUNTS.values(), ("waitingTasks", _TASKS), ("failedInOneDay", _FAILED)]:
         if command and found.get(name):
             session.note(f"Look: {command}")
+
+
+class _Seen:
+    """What the key may see; `reasons` say why it may not see the rest."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def try_to(self, read: Callable[[], T]) -> T | None:
+        """What is read; None if the key may not. Raises NotPermitted if the server does not know the key at all."""
+        try:
+            return read()
+        except NotPermitted as error:
+            if error.status != FORBIDDEN:
+                raise
+            self.reasons.append(error.detail)
+            return None
+
+
+def _count(found: Iterable[object], most: int) -> int:
+    return sum(1 for _ in islice(found, most))
+
+
+def _rows_of_space(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    free, reserve = sizes.get("freeDiskBytes"), sizes.get("diskReserveBytes", 0)
+    if free is not None:
+        yield ["free space:", f"{_size(free)}, of which {_size(reserve)} are kept as a reserve"]
+    if (used := sizes.get("usedBytes")) is not None:
+        most = sizes.get("dataBytesMax")
+        yield ["data:", _size(used) if most is None else f"{_size(used)} of at most {_size(most)}"]
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.1f} MiB"
 
 
 def _words(name: str) -> str:
