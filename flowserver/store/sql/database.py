@@ -19,9 +19,9 @@ from flowserver.store.sql.prepared import commit_waiting, execute_plain, forget_
 from flowserver.store.sql.sqlite_files import SqliteFiles
 from flowserver.store.sql.unreadable import decode_text
 
-READERS_MAX = 8
+READERS_MAX = 9
 """One connection for each reading thread, so that none waits for another: three for lists, one each for timers,
-recovery, retention, the count before starts, and the counts of the metrics."""
+recovery, retention, the count before starts, the counts of the metrics, and the bound of the data."""
 
 SHORT_READERS_MAX = 1
 """A connection for short queries only: slow lists may hold all the readers."""
