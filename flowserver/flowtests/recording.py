@@ -3,21 +3,18 @@
 It imports little: the command line makes tests of what it reads from a server.
 """
 
-import re
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from flowserver.base.clock import format_instant
 from flowserver.base.durations import shown_duration
-from flowserver.base.hidden_values import HIDDEN
 from flowserver.base.json_values import Json, JsonObject
+from flowserver.flowtests.secret_values import SecretValues
 
 PATH_STEPS_MAX: Final = 1_000
 """Steps of a path that a test expects; a longer path is left out."""
 
-_SECRET: Final = re.compile(
-    r"passw|passphrase|secret|token|api[-_]?key|authorization|credential|private[-_]?key|cookie", re.IGNORECASE
-)
+_DATA: Final = ("return", "succeed", "output", "cause")
 _CALLBACK: Final = "waitForCallback"
 _ENDS: Final = ("TaskSucceeded", "TaskFailed", "TaskSubmitFailed", "TaskTimedOut")
 """The events that end an attempt."""
@@ -37,27 +34,43 @@ class RecordedEvent(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """The document of a test file, and how many values in it were hidden."""
+    """The document of a test file, how many values in it were hidden, and how many secrets were not."""
 
     document: JsonObject
     hidden: int
+    kept: int
+    """Those that the definition itself holds."""
 
 
-def record(events: Iterable[RecordedEvent], *, definition: str, flow: str, execution: str) -> Recording:
+def record(
+    events: Iterable[RecordedEvent], *, definition: str, flow: str, execution: str, definition_text: str = ""
+) -> Recording:
     """Make a test file with one test; `definition` is the file of the definition, as the test file names it.
 
-    Raises NotRecordable for an execution that runs, was stopped or was redriven. The values of members whose names
-    sound like secrets are hidden.
+    Raises NotRecordable for an execution that runs, was stopped or was redriven. Secrets are hidden, but for those that
+    the definition's text compares with: it holds them in clear text, and the test would take another way without them.
     """
     fold = _Fold()
     for event in events:
         fold.add(event)
-    masked = _Masked()
     test: JsonObject = {"name": f"as {execution}", "executionName": execution, "startedAt": fold.started_at}
-    parts = {"input": fold.input, **fold.mocks, "expect": fold.expect()}
+    expect = fold.expect()
+    plain = definition_text.replace('\\"', '"')
+    secrets = SecretValues(lambda value: f'"{value}"' in plain or f"`{value}`" in plain)
+    documents = [*fold.replies(), expect]
+    secrets.learn(fold.input)
+    for document in documents:
+        secrets.learn(_data_of(document))
+    for document in documents:
+        document.update(secrets.copy(_data_of(document)))
+    parts = {"input": secrets.copy(fold.input), **fold.mocks, "expect": expect}
     test |= {key: value for key, value in parts.items() if value}
-    document = {"flow": definition, "name": flow, "tests": [masked.copy(test)]}
-    return Recording(document, masked.count)
+    return Recording({"flow": definition, "name": flow, "tests": [test]}, secrets.count, len(secrets.kept))
+
+
+def _data_of(document: JsonObject) -> JsonObject:
+    """What a reply or an expectation has of the execution's data."""
+    return {name: document[name] for name in _DATA if name in document}
 
 
 class _Fold:
@@ -99,6 +112,12 @@ class _Fold:
             found["path"] = self._path
         return found
 
+    def replies(self) -> Iterator[JsonObject]:
+        """Every answer to a call or a callback."""
+        for mocks in self.mocks.values():
+            for replies in mocks.values():
+                yield from replies
+
     def _add_reply(self, event: RecordedEvent) -> None:
         scheduled = self._scheduled[event.path]
         is_report = scheduled.detail.get("pattern") == _CALLBACK and event.type != "TaskSubmitFailed"
@@ -110,26 +129,3 @@ class _Fold:
         if event.time_ms > scheduled.time_ms:
             reply["after"] = shown_duration(event.time_ms - scheduled.time_ms)
         self.mocks["callbacks" if is_report else "steps"].setdefault(event.path, []).append(reply)
-
-
-class _Masked:
-    """Copies documents without secrets."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def copy(self, value: Any) -> Any:
-        """The value, with the values of secret members hidden."""
-        if isinstance(value, dict):
-            return {key: self._member(key, each) for key, each in value.items()}
-        return [self.copy(each) for each in value] if isinstance(value, list) else value
-
-    def _member(self, key: str, value: Any) -> Any:
-        if not _SECRET.search(key):
-            return self.copy(value)
-        if isinstance(value, list):
-            return [self._member(key, each) for each in value]
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            self.count += 1
-            return HIDDEN
-        return self.copy(value)

@@ -241,7 +241,7 @@ def test_a_name_with_a_slash_acts_on_nothing_else(flowserver, folder, written, s
 def test_an_execution_becomes_a_test(flowserver, folder):
     assert flowserver("start", "broken", "--name", "recorded", "--input", '{"password": "p"}', "--wait").exit_code == 1
     recorded = flowserver("test", "record", "broken", "recorded")
-    assert recorded.stderr == "hidden values, as their names sound like secrets: 1; the test may need others\n"
+    assert recorded.stderr == "hidden values, as they look like secrets: 1; the test may need others\n"
     (folder / "broken.flowtest.yaml").write_text(recorded.stdout)
     tested = flowserver("test", folder)
     assert (tested.exit_code, tested.stdout.splitlines()[1]) == (

@@ -59,16 +59,65 @@ def test_secrets_are_hidden():
     ]
     recording = record(events, definition="flow.yaml", flow="f", execution="e")
     (test,) = recording.document["tests"]
-    hidden = "(hidden)"
     assert test["input"] == {
-        "user": {"password": hidden, "name": "n"},
-        "apiKey": hidden,
+        "user": {"password": "(hidden)", "name": "n"},
+        "apiKey": "(hidden-2)",
         "tokens": {"a": 1},
-        "list": [{"secret": hidden}],
-        "cookies": [hidden, {"n": 1}],
+        "list": [{"secret": "(hidden-3)"}],
+        "cookies": ["(hidden-4)", {"n": 1}],
     }
-    assert test["expect"]["output"] == {"sessionToken": hidden}
+    assert test["expect"]["output"] == {"sessionToken": "(hidden-5)"}
     assert recording.hidden == 5
+
+
+LEAK = """\
+version: v1
+type: flow
+steps:
+  - type: task
+    name: Reserve
+    resourceArn: acs:fc:::services/s/functions/reserve
+    outputMappings: [{target: ref, source: $local.apiKey}, {target: note, source: $local.note}]
+  - {type: pass, name: Token, outputMappings: [{target: again, source: $input.ref}]}
+  - type: choice
+    name: Check
+    choices: [{condition: $.ref == $.again && CONDITION, goto: Good}]
+    default: {goto: Bad}
+  - {type: succeed, name: Good}
+  - {type: fail, name: Bad}
+"""
+REPLY = {
+    "apiKey": "AK-123-secret",
+    "note": "Bearer abc.def",
+    "url": "https://me:pass-word@example.com/AK-123-secret?x=1",
+    "keys": ["AKIAIOSFODNN7EXAMPLE", "ok"],
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"), [('$.note != "Bearer"', False), ('$.ref == "AK-123-secret"', True)], ids=["hidden", "kept"]
+)
+def test_a_secret_is_hidden_wherever_it_is_and_the_test_passes(tmp_path, condition, kept):
+    """Its stand-in is the same under each name and within texts; what the definition holds itself stays."""
+    text = LEAK.replace("CONDITION", condition)
+    (tmp_path / "flow.yaml").write_text(text)
+    tests = yaml.safe_dump({"flow": "flow.yaml", "tests": [{"name": "a", "steps": {"Reserve": {"return": REPLY}}}]})
+    given = LOADER.load(tmp_path / "a.flowtest.yaml", tests)
+    events = []
+    observe = lambda _, event, path: events.append(  # noqa: E731
+        RecordedEvent(event.type, path, event.time_ms, whole_detail(event))
+    )
+    run_case(given, given.cases[0], Rules(Limits()), observe)
+    recording = record(events, definition="flow.yaml", flow="f", execution="e", definition_text=text)
+    written = yaml.safe_dump(recording.document, sort_keys=False)
+    for secret in ("abc.def", "pass-word", "AKIAIOSFODNN7EXAMPLE"):
+        assert secret not in written
+    assert ("AK-123-secret" in written, recording.kept) == (kept, int(kept))
+    (reply,) = recording.document["tests"][0]["steps"]["Reserve"]
+    assert reply["return"]["note"].startswith("Bearer (hidden")
+    again = LOADER.load(tmp_path / "r.flowtest.yaml", written)
+    result = run_case(again, again.cases[0], Rules(Limits()))
+    assert (result.failures, result.warnings) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.session import Session
+from flowserver.client.errors import NotFound, NotPermitted
 from flowserver.flowtests.recording import NotRecordable, RecordedEvent, record
 
 _YAML: Final = "flowserver.cli.yaml_text:yaml_text"
@@ -32,9 +33,9 @@ def record_test(
 ) -> None:
     """Print a flow test that repeats an execution.
 
-    The test has the execution's input, what its calls and callbacks answered, and what has come out. Members whose
-    names sound like secrets, such as `password` or `apiKey`, are hidden. Write it to a file beside the definition and
-    run it with `flowserver test`.
+    The test has the execution's input, what its calls and callbacks answered, and what has come out. Values of members
+    whose names sound like secrets, such as `password` or `apiKey`, are hidden wherever they are, and so is what looks
+    like a credential. Write it to a file beside the definition and run it with `flowserver test`.
 
     \b
     Examples:
@@ -62,12 +63,31 @@ def _record(session: Session, execution: str, definition: Path | None) -> None:
         for each in session.client.history(flow, name, paths=True)
     )
     try:
-        recording = record(events, definition=str(definition or f"{flow}.yaml"), flow=flow, execution=name)
+        recording = record(
+            events,
+            definition=str(definition or f"{flow}.yaml"),
+            flow=flow,
+            execution=name,
+            definition_text=_definition_text(session, flow),
+        )
     except NotRecordable as error:
         raise CommandFailed(f"no test can repeat {flow}/{name}: {error}", ExitCode.CONFLICT) from None
     if recording.hidden:
-        session.note(f"hidden values, as their names sound like secrets: {recording.hidden}; the test may need others")
+        session.note(f"hidden values, as they look like secrets: {recording.hidden}; the test may need others")
+    if recording.kept:
+        session.note(
+            f"values that look like secrets, but are not hidden, as the definition holds them: {recording.kept}; "
+            "look before you give the test to others"
+        )
     if session.output == "json":
         show_document("json", recording.document)
     else:
         typer.echo(load(_YAML)(recording.document), nl=False)
+
+
+def _definition_text(session: Session, flow: str) -> str:
+    """The flow's present definition; empty if the key may not read it, or the flow is gone."""
+    try:
+        return session.client.get_flow(flow).definition
+    except (NotFound, NotPermitted):
+        return ""
