@@ -1,5 +1,6 @@
 """Rules about errors: rules that never match, errors that leave no trace, retries by `goto`."""
 
+import re
 from difflib import get_close_matches
 from itertools import islice
 from typing import Final
@@ -56,6 +57,7 @@ SERVER_ERRORS: Final = (
 
 _ALL_ELSEWHERE: Final = ("*", "all", "any", "states.all", "fnf.*", ".*")
 _NEARLY: Final = 0.86
+_LIKE_A_TIMEOUT: Final = re.compile(r"(?:FnF|FC)\.\w*time_?out\w*|task_?timed?_?out", re.IGNORECASE)
 _Entries = tuple[CatchRule | RetryPolicy, ...]
 _UNCERTAIN: Final = frozenset({ALL_ERRORS, TASK_TIMEOUT, "FC.Unknown", "FC.InternalServerError", "FC.ServerError"})
 """Errors after which the function may have done its work."""
@@ -115,6 +117,8 @@ def _doubt_of(name: str, step: TaskStep, *, is_alone: bool) -> str | None:
         return "nothing catches the end of the execution's time; a child that timed out is `FnF.TaskTimeout`"
     by_case = {known.lower(): known for known in SERVER_ERRORS}
     near = by_case.get(name.lower())
+    if near is None and _LIKE_A_TIMEOUT.fullmatch(name):
+        return f"a task's own time-out is `{TASK_TIMEOUT}`; a function that takes too long fails with `FC.Unknown`"
     if near is None and name.startswith(("FnF.", "FC.", "fnf.", "fc.")):
         near = next(iter(get_close_matches(name, SERVER_ERRORS, n=1, cutoff=_NEARLY)), None)
     return None if near is None else f"did you mean `{near}`?"
@@ -165,9 +169,14 @@ def _check_retried_by_goto(subject: Subject, steps: StepList) -> None:
             if not isinstance(step, TaskStep) or goes_on or not subject.is_entered(steps, index):
                 continue
             for arrow in arrows:
-                uncertain = arrow.way is Way.CAUGHT and step.catch[arrow.number].errors & _UNCERTAIN
+                uncertain = arrow.way is Way.CAUGHT and step.catch[arrow.number].errors & _uncertain_of(step)
                 if uncertain and arrow.end in inside:
                     _report_retried_by_goto(subject, steps, step, arrow, loop)
+
+
+def _uncertain_of(step: TaskStep) -> frozenset[str]:
+    """Its errors after which the work may be done. A callback that does not come in time is what reminders wait for."""
+    return _UNCERTAIN - {TASK_TIMEOUT} if step.pattern is Pattern.WAIT_FOR_CALLBACK else _UNCERTAIN
 
 
 def _report_retried_by_goto(subject: Subject, steps: StepList, step: TaskStep, arrow: Arrow, loop: list[int]) -> None:

@@ -1,9 +1,9 @@
 """Rules about data: references that find nothing, always or on one way, and steps that fail for it."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from flowserver.analysis.data_flow import ERROR, FLOW_CONTEXT, STARTED, StepFacts, context_of, resolve
+from flowserver.analysis.missing_hints import hint_for_result, hint_of
 from flowserver.analysis.rules import PathStep
 from flowserver.analysis.shapes import (
     EMPTY,
@@ -24,25 +24,17 @@ from flowserver.expressions.references import Constant, Reference, Root
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
     ChoiceStep,
-    FlowTarget,
     ForeachStep,
     Mapping,
     Mappings,
-    ParallelStep,
     ParamPath,
     ParamValue,
-    Pattern,
-    QueueTarget,
     Span,
     Step,
     StepList,
     TaskStep,
-    TopicTarget,
     WaitStep,
 )
-
-KEYS_SHOWN_MAX: Final = 5
-"""Keys of a branch's output that a hint names."""
 
 _ROOT_WORDS = tuple(Root)
 _TOKEN = ("task", "token")
@@ -73,7 +65,7 @@ def _check_flow_mappings(subject: Subject) -> None:
         return
     for number, mapping in enumerate(flow.output_mappings or ()):
         span = subject.places.of_flow("outputMappings", number, "source")
-        hint = _other_root(mapping, root.input, root.end)
+        hint = hint_of(mapping, root.input, root.end)
         _check_always(subject, mapping, (root.input, root.end, FLOW_CONTEXT), span, hint)
 
 
@@ -100,25 +92,11 @@ def _text(source: Reference) -> str:
     return f"${source.root}{source.path.text[1:]}"
 
 
-def _other_root(mapping: Mapping, input: Shape, local: Shape) -> str | None:
-    """A hint if the other root surely has what is read."""
-    source = mapping.source
-    if not isinstance(source, Reference) or source.root is Root.CONTEXT or source.path.is_root:
-        return None
-    other, shape = (Root.INPUT, input) if source.root is Root.LOCAL else (Root.LOCAL, local)
-    presence, _ = look_up(shape, source.path.segments)
-    if presence in (Presence.ALWAYS, Presence.SOMETIMES):
-        return f"`${other}{source.path.text[1:]}` is there"
-    if presence is Presence.UNKNOWN:
-        return f"`${other}{source.path.text[1:]}` may be meant"
-    return None
-
-
 def _check_inputs(subject: Subject, steps: StepList, index: int, step: Step, facts: StepFacts) -> None:
     roots = (facts.outer, facts.local, context_of(step))
     for number, mapping in enumerate(step.input_mappings or ()):
         span = subject.places.of_step(step.span, "inputMappings", number, "source")
-        hint = _other_root(mapping, facts.outer, facts.local)
+        hint = hint_of(mapping, facts.outer, facts.local)
         if mapping.source is not None and facts.local == EMPTY and steps.list_id and _reads_local(mapping):
             hint = "a nested list begins with an empty `$local`; data from outside is in `$input`"
         if _check_always(subject, mapping, roots, span, hint) or not _uses_its_input(step):
@@ -159,7 +137,7 @@ def _check_outputs(subject: Subject, step: Step, facts: StepFacts) -> None:
         _check_output_of_start(subject, step)
     if facts.outputs:
         roots = (facts.input, facts.result, context_of(step))
-        _check_mappings(subject, step, "outputMappings", step.output_mappings, roots, _hint_for_result(step))
+        _check_mappings(subject, step, "outputMappings", step.output_mappings, roots, hint_for_result(step))
     if isinstance(step, TaskStep) and step.catch:
         roots = (facts.input, ERROR, context_of(step))
         hint = "`$local` of errorMappings has `error`, `code` and `cause`"
@@ -179,40 +157,9 @@ def _check_mappings(
 ) -> None:
     for number, mapping in enumerate(mappings or ()):
         span = subject.places.of_step(step.span, attribute, number, "source")
-        better = _other_root(mapping, roots[0], roots[1]) if attribute == "outputMappings" else None
-        of_local = hint if _reads_local(mapping) else "`$input` is the step's own input here: inputMappings build it"
-        better = better or _hint_for_element(mapping, roots[1])
-        _check_always(subject, mapping, roots, span, better or of_local)
-
-
-def _hint_for_element(mapping: Mapping, local: Shape) -> str | None:
-    """What an element of a result has, if a mapping reads it by its position."""
-    source = mapping.source
-    if not isinstance(source, Reference) or source.root is not Root.LOCAL or not isinstance(local, Array):
-        return None
-    segments = source.path.segments
-    if not segments or not isinstance(segments[0], int) or local.elements is None:
-        return None
-    if segments[0] >= len(local.elements):
-        return f"there are {len(local.elements)} branches, counted from 0"
-    element = local.elements[segments[0]]
-    keys = list(element.parts)[:KEYS_SHOWN_MAX] if isinstance(element, Document) else []
-    return f"`$local[{segments[0]}]` has {', '.join(map(shown, keys)) or 'no keys'}"
-
-
-def _hint_for_result(step: Step) -> str | None:
-    match step:
-        case TaskStep(target=FlowTarget(), pattern=Pattern.REQUEST_RESPONSE):
-            return "this step ends when the flow has started; `pattern: sync` waits for its output"
-        case TaskStep(target=QueueTarget() | TopicTarget()):
-            return "this step ends when the message is stored; `pattern: waitForCallback` waits for a result"
-        case TaskStep():
-            return "this step ends when the invocation is submitted; `pattern: sync` waits for its result"
-        case ParallelStep() | ForeachStep():
-            return "`$local` is a list here, one item per run: `$local[*].key`"
-        case ChoiceStep():
-            return "`$local` is that of the option that was taken"
-    return "`$local` is empty in this step's outputMappings"
+        of_root = hint if _reads_local(mapping) else "`$input` is the step's own input here: inputMappings build it"
+        found = hint_of(mapping, roots[0], roots[1], of_root) if attribute == "outputMappings" else of_root
+        _check_always(subject, mapping, roots, span, found)
 
 
 def _paths(subject: Subject, step: Step) -> Iterator[tuple[Path, Span, str]]:
