@@ -14,7 +14,7 @@ _LIKE_A_PATH = re.compile(r"\$(?:\Z|[.\[]|[A-Za-z_]+[.\[])")
 _ONE_WORD = re.compile(r"\$([A-Za-z]{4,9})(?=[.\[]|\Z)")
 _NEARLY = 0.8
 """How alike a word is to a root that it misspells, by `difflib`; `$int` and `$put` are not that near to `$input`."""
-_HOLDS_A_REFERENCE = re.compile(r"\$(?:input|local|context)[.\[]")
+_HOLDS_A_REFERENCE = re.compile(r"\$\{?(?:input|local|context)[.\[]")
 
 
 def read_mappings(reader: AttributeReader, attributes: Attributes, name: str) -> Mappings | None:

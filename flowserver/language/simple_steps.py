@@ -6,6 +6,7 @@ from flowserver.base.clock import INSTANT_MS_MAX, parse_instant
 from flowserver.expressions.paths import Path, compile_path
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.graph import FailStep, PassStep, SucceedStep, WaitStep
+from flowserver.language.mappings import warn_if_like_a_path
 from flowserver.language.nodes import ScalarNode
 from flowserver.language.step_context import StepBasics, StepContext
 
@@ -25,6 +26,10 @@ def read_fail(context: StepContext, attributes: Attributes, basics: StepBasics) 
     reader = context.reader
     error = reader.text(attributes, "error")
     cause = reader.text(attributes, "cause")
+    for name in ("error", "cause"):
+        node = attributes.get(name, ScalarNode)
+        if node is not None:
+            warn_if_like_a_path(reader, node, f"`{name}` is a constant; what an error left is in the step's input")
     step = FailStep(**basics, cause=cause or "")
     return replace(step, error=error) if error else step
 

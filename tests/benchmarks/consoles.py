@@ -109,7 +109,7 @@ async def _w1(stage: Stage, seconds: float) -> Figures:
 
     def numbers() -> Any:
         number = 0
-        while time.perf_counter() < until:
+        while number == 0 or time.perf_counter() < until:
             yield number
             number += 1
 
