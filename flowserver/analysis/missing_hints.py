@@ -23,7 +23,7 @@ KEYS_SHOWN_MAX: Final = 5
 """Keys of a branch's output that a hint names."""
 
 NEARLY: Final = 0.8
-"""How alike, from 0 to 1, a key must be to the one that is read."""
+"""How alike, from 0 to 1, a key must be to the misspelt key."""
 
 
 def hint_of(mapping: Mapping, input: Shape, local: Shape, of_root: str | None = None) -> str | None:

@@ -185,7 +185,7 @@ def _takes_time(step: Step) -> bool:
 
 
 def _waits_in_time(step: Step) -> bool:
-    """Whether a step waits for a report, but not for ever: a turn of its loop begins only when someone reports."""
+    """Whether a step waits for a report, but not for ever: a turn of its loop begins only after a report."""
     return isinstance(step, TaskStep) and step.pattern is Pattern.WAIT_FOR_CALLBACK and step.timeout_seconds is not None
 
 

@@ -9,6 +9,10 @@ HEADER = "version: v1\ntype: flow\ntimeoutSeconds: 3600\nsteps:\n"
 FUNCTION = "resourceArn: acs:fc:::services/t/functions/f"
 
 
+def with_retry(error: str) -> str:
+    return f"  - {{type: task, name: a, {FUNCTION}, retry: [{{errors: [{error}], intervalSeconds: 1}}]}}\n"
+
+
 def hints_in(steps: str) -> list[str | None]:
     return [each.hint for each in prove(HEADER + steps, Limits()).findings]
 
@@ -61,14 +65,14 @@ def test_of_data_that_is_not_there(steps: str, hint: str) -> None:
 
 @pytest.mark.parametrize("name", ["FnF.Timeout", "FC.Timeout", "FC.FunctionTimeout", "FnF.TaskTimedOut", "TaskTimeout"])
 def test_of_names_that_time_outs_do_not_have(name: str) -> None:
-    (hint,) = hints_in(f"  - {{type: task, name: a, {FUNCTION}, retry: [{{errors: [{name}], intervalSeconds: 1}}]}}\n")
+    (hint,) = hints_in(with_retry(name))
     assert hint is not None
     assert "`FnF.TaskTimeout`" in hint
 
 
 @pytest.mark.parametrize("name", ["Timeout", "PaymentTimeout", "shop.Timeout", "TimeoutError", "FC.Unknown"])
 def test_errors_of_functions_may_be_named_like_time_outs(name: str) -> None:
-    assert hints_in(f"  - {{type: task, name: a, {FUNCTION}, retry: [{{errors: [{name}], intervalSeconds: 1}}]}}\n") == []
+    assert hints_in(with_retry(name)) == []
 
 
 def test_a_callback_that_comes_too_late_may_be_asked_for_again() -> None:

@@ -10,8 +10,9 @@ import pytest
 import flowserver
 from tests.benchmarks import calls, flow_tests, pairs, simulations, turns
 from tests.benchmarks.__main__ import main
+from tests.benchmarks.attacks import ATTACKS
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
-from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
+from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS, named
 from tests.benchmarks.table import HELD_COLUMNS, _compared, number
 from tests.benchmarks.timers import lateness_figures
 from tests.benchmarks.yardsticks import YARDSTICKS, Yardstick
@@ -89,11 +90,18 @@ def test_flow_tests_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_every_neighbour_has_its_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "neighbours", "--quick", "--scale", "0.004"]) == 0
+def test_neighbours_have_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """One of each kind: connections, streams, definitions, pages, and a flow with a function."""
+    names = ("half-sent", "unread-streams", "aliases", "pages", "trickle")
+    assert main(["--only", ",".join(f"neighbour-{name}" for name in names), "--quick", "--scale", "0.004"]) == 0
     text = capsys.readouterr().out
-    for name in NEIGHBOURS:
-        assert f"\n| neighbour of {name.removeprefix('neighbour-')} | " in text
+    for name in names:
+        assert f"\n| neighbour of {name} | " in text
+
+
+def test_neighbours_names_every_attack() -> None:
+    assert named("W1,neighbours") == ["W1", *NEIGHBOURS]
+    assert list(NEIGHBOURS) == [f"neighbour-{name}" for name in ATTACKS]
 
 
 def test_clients_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
