@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from flowserver.analysis.rules import RULES, Finding
+from flowserver.analysis.rules import RULES, Finding, page_of
 from flowserver.api.rest.models.definition_checks import Diagnostic
 from flowserver.cli.resource_files import NO_DEFINITIONS, files_in
-from flowserver.language.diagnostics import Severity, render
+from flowserver.language.diagnostics import DIAGNOSTICS, Severity, render
 
 STDIN: Final = "-"
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
@@ -53,6 +53,11 @@ def count(findings: Found, severity: Severity) -> int:
     return sum(each.severity is severity for each in findings)
 
 
+def is_valid(findings: Found) -> bool:
+    """Whether a server takes the definition: only errors of the parser prevent that."""
+    return not any(each.severity is Severity.ERROR and each.id in DIAGNOSTICS for each in findings)
+
+
 def counted(number: int, noun: str) -> str:
     """`1 error`, `2 errors`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
@@ -75,7 +80,9 @@ def show_findings(files: Iterable[tuple[str, str, Found, Iterable[str]]]) -> Non
         for line in lines:
             console.print(Text(f"{name}: {line}"))
     if explained is not None:
-        typer.echo(f"why a finding is true: flowserver prove --explain {explained}", err=True)
+        typer.echo(f"why a finding is true: flowserver prove --explain {explained}, or {page_of(explained)}", err=True)
+        comment = f"# flowserver: ignore {explained} REASON"
+        typer.echo(f"to suppress a finding, write behind the line or above the step: {comment}", err=True)
 
 
 def _way(found: Finding) -> str:

@@ -25,6 +25,7 @@ from flowserver.cli.finding_output import (
     count,
     counted,
     documents,
+    is_valid,
     names_in,
     read_definition,
     show_findings,
@@ -128,7 +129,7 @@ def _write(file: Path, document: object) -> None:
 def _as_json(name: str, proof: Proof) -> dict[str, object]:
     return {
         "file": name,
-        "valid": not count(proof.findings, Severity.ERROR),
+        "valid": is_valid(proof.findings),
         "diagnostics": documents(proof.findings),
         "worstCase": None if proof.worst_case is None else _bounds(proof.worst_case),
         "uncaught": [{"step": each.step, "line": each.line, "caught": list(each.caught)} for each in proof.uncaught],

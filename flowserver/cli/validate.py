@@ -16,13 +16,14 @@ from flowserver.cli.finding_output import (
     count,
     counted,
     documents,
+    is_valid,
     names_in,
     read_definition,
     show_findings,
 )
 from flowserver.cli.options import LenientFlag, LimitsFlag, read_language_settings
 from flowserver.cli.server_options import formatted
-from flowserver.language.diagnostics import DIAGNOSTICS, DefinitionRejected, Severity
+from flowserver.language.diagnostics import DefinitionRejected, Severity
 from flowserver.language.parser import parse
 
 Rules = Annotated[
@@ -86,11 +87,6 @@ def check(text: str, limits: Limits, *, lenient: bool = False, rules: bool = Tru
     except DefinitionRejected as error:
         warnings = error.diagnostics
     return tuple(map(Finding.of, warnings))
-
-
-def is_valid(findings: Found) -> bool:
-    """Whether a server takes the definition: only errors of the parser prevent that."""
-    return not any(each.severity is Severity.ERROR and each.id in DIAGNOSTICS for each in findings)
 
 
 def _summary(findings: Found) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from lsprotocol import types
 
 import flowserver
-from flowserver.analysis.rules import RULES
+from flowserver.analysis.rules import page_of
 from flowserver.editing.completion_items import Item, ItemKind
 from flowserver.editing.findings import Mark
 from flowserver.editing.fixes import Fix
@@ -16,8 +16,8 @@ from flowserver.language.diagnostics import Severity
 
 SOURCE: Final = "flowserver"
 
-_DOCS: Final = Path(flowserver.__file__).parents[1] / "docs" / "reference"
-"""The pages of a checkout; a wheel has none."""
+_ROOT: Final = Path(flowserver.__file__).parents[1]
+"""The folder of a checkout, which has the pages; a wheel has none."""
 
 _SEVERITIES: Final = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
@@ -108,8 +108,9 @@ class Shown:
 
 
 def _page_of(id: str) -> types.CodeDescription | None:
-    page = _DOCS / ("rules.md" if id in RULES else "diagnostics.md")
-    return types.CodeDescription(page.as_uri()) if page.is_file() else None
+    page, _, anchor = page_of(id).partition("#")
+    file = _ROOT / page
+    return types.CodeDescription(file.as_uri() + (anchor and f"#{anchor}")) if file.is_file() else None
 
 
 def completion_item(number: int, item: Item, range_: types.Range, knows_snippets: bool) -> types.CompletionItem:

@@ -56,6 +56,8 @@ def test_json_has_the_ways_and_the_worst_case(run, folder):
         "uncaught": [],
         "fits": [],
     }
+    (lost,) = json.loads(run("prove", "-o", "json", "lost.yaml").stdout)
+    assert lost["valid"], "as for `validate`: a server takes it"
     (found,) = warned["diagnostics"]
     assert (found["id"], found["severity"], found["line"]) == ("missing-on-path", "warning", 14)
     assert [(step["step"], step["line"]) for step in found["path"]] == [("charge", 5), ("mail", 12)]

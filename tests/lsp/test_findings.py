@@ -63,7 +63,7 @@ def test_findings_come_and_go(editor):
 def test_findings_of_rules_have_their_page_and_the_way_that_shows_them(editor):
     (found,) = [each for each in editor.open("a.yaml", WAYS) if each["code"] == "missing-on-path"]
     assert found["severity"] == 2
-    assert found["codeDescription"]["href"].endswith("docs/reference/rules.md")
+    assert found["codeDescription"]["href"].endswith("docs/reference/rules.md#missing-on-path")
     assert [each["message"] for each in found["relatedInformation"]] == [
         "charge fails with CardDeclined, which is caught",
         "mail reads `receipt`, which no step on this way puts out",
