@@ -10,7 +10,7 @@ from time import monotonic
 from flowserver.base.clock import Clock
 from flowserver.base.errors import AccessDenied, UnknownAccessKey
 from flowserver.base.limits import Limits
-from flowserver.base.nonces import Nonce
+from flowserver.base.nonces import Nonce, NonceExpiries
 from flowserver.base.request_context import present_request
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.single_flight import SingleFlight
@@ -30,11 +30,6 @@ REMEMBERED_MAX = 10_000
 
 NOTED_SECONDS = 60.0
 """A key's use is recorded at most once in this time, by each node."""
-
-NONCE_SPREAD_MS = 600_000
-"""Each process keeps nonces longer by a random time below this, and by up to this time more so that no two of them
-expire in the same millisecond. By its expiry a request knows that a stored nonce is its own, so copies of a request
-must not have the same one, on one node or on two."""
 
 KEYS_LOST = (
     "this server answers only to holders of an access key, and its database holds no key any more; "
@@ -74,8 +69,7 @@ class AccessOperations:
         self.refusals = RefusalLog(keys.record_refusals, clock, limits.audit_refusals_max)
         """Facades tell it of the errors that they answer with."""
         self._is_closed = is_wide
-        self._nonce_spread_ms = secrets.randbelow(NONCE_SPREAD_MS)
-        self._last_expiry = 0
+        self._nonce_expiries = NonceExpiries()
         self._remembered: dict[tuple[KeyKind, str], _Remembered] = {}
         self._noted_until: dict[str, float] = {}
         self._admission = Admission.LOST
@@ -201,11 +195,7 @@ class AccessOperations:
             await self._keys.use_nonce(nonce)
 
     def _nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> Nonce:
-        """Expiries rise, so that the index over them grows at its end: a batch changes one page instead of many."""
-        soonest = self._clock.now_ms() + kept_ms + self._nonce_spread_ms
-        following = self._last_expiry + 1
-        self._last_expiry = following if soonest < following < soonest + NONCE_SPREAD_MS else soonest
-        return Nonce(access_key_id, nonce, self._last_expiry)
+        return Nonce(access_key_id, nonce, self._nonce_expiries.next(self._clock.now_ms() + kept_ms))
 
     def _known(self, kind: KeyKind, value: str) -> "_Remembered | None":
         """A usable key that was found a moment ago."""

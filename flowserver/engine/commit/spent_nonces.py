@@ -5,7 +5,7 @@ tried again with one statement for each, which tells whose it is: that item is a
 
 An item whose batch is tried again, or divided, may find its own nonce stored. `Nonce.is_tried` says that this is
 possible, and the row's expiry that it is so: no copy of the request, on this node or another, has the same one
-(`NONCE_SPREAD_MS`).
+(`NonceExpiries`).
 """
 
 from collections.abc import Iterable, Sequence
