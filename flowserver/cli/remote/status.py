@@ -42,7 +42,7 @@ _SIZES: Final = {
     "flowserver_used_bytes": "usedBytes",
     "flowserver_data_bytes_max": "dataBytesMax",
 }
-"""Metrics of space, and under which name they are shown; one that is not finite is no bound."""
+"""Metrics of space, and under which name they are shown; a bound that is not finite is none."""
 
 FORBIDDEN: Final = 403
 

@@ -92,7 +92,7 @@ class Simulation:
     cut_short: int
     """How many runs passed a limit of test runs, so that nothing is known of their ends."""
     undone_by: tuple[tuple[str, str], ...] = ()
-    """Steps, each with the one that undoes its work by their names: the pairs that were checked."""
+    """Steps, each with the step that by its name undoes its work: the pairs that were checked."""
     story: tuple[StoryLine, ...] = ()
     """What happens in a run that is repeated."""
 
