@@ -12,6 +12,8 @@ from flowserver.base.json_values import Json, JsonObject
 from flowserver.flowtests.schemas import Schema, SchemaInvalid, SchemaMistake
 
 MESSAGE_CHARACTERS_MAX: Final = 300
+MISTAKES_MAX: Final = 5
+"""Mistakes of one value that are shown."""
 
 
 def compiled(document: JsonObject) -> Schema:
@@ -35,13 +37,27 @@ class _Compiled:
     def mistake_in(self, value: Json) -> SchemaMistake | None:
         """What is wrong with a value; None if it fits."""
         try:
-            error = exceptions.best_match(self._validator.iter_errors(value))
+            errors = list(self._validator.iter_errors(value))
+            first = exceptions.best_match(iter(errors))
         except Exception as failure:  # the library does not check parts that only a `$ref` reaches
             return SchemaMistake(f"the schema cannot be applied: {_cut(str(failure))}", type(failure).__name__)
-        if error is None:
+        if first is None:
             return None
-        named = error.message if error.validator == "required" else ""  # which of the members is missing
-        return SchemaMistake(f"{error.json_path}: {_cut(error.message)}", f"{list(error.schema_path)}{named}")
+        named = first.message if first.validator == "required" else ""  # which of the members is missing
+        others = [_told(error) for error in errors[:MISTAKES_MAX] if not _is_within(first, error)]
+        more = ["and more"] if len(errors) > MISTAKES_MAX else []
+        return SchemaMistake("; ".join((_told(first), *others, *more)), f"{list(first.schema_path)}{named}")
+
+
+def _told(error: Any) -> str:
+    return f"{error.json_path}: {_cut(error.message)}"
+
+
+def _is_within(error: Any, other: Any) -> bool:
+    """Whether an error is another one, or one of the reasons for it."""
+    while error is not None and error is not other:
+        error = error.parent
+    return error is other
 
 
 def _cut(message: str) -> str:

@@ -1,6 +1,6 @@
 """Checks that the steps and resources that a test file names are in its flows: a misspelt mock would never be used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from flowserver.expressions.conditions import Condition
@@ -77,8 +77,7 @@ class KnownNames:
             self._check_list(case.expect.path_includes, self._own_paths)
             self._check_properties(case.expect.properties)
             for calls in case.expect.calls:
-                if not self._is_step(calls.key):
-                    self._check_resource(calls.key, calls.span, (object,))
+                self._check_step_or_resource(calls.key, calls.span)
 
     def _check_properties(self, properties: tuple[Property, ...]) -> None:
         for each in properties:
@@ -88,8 +87,7 @@ class KnownNames:
                 case Never(step):
                     self._check_step(step, span)
                 case AtMostOnce(key):
-                    if not self._is_step(key):
-                        self._check_resource(key, span, (object,))
+                    self._check_step_or_resource(key, span)
                 case Compensated(step, undo, when):
                     self._check_step(step, span)
                     self._check_step(undo, span)
@@ -127,13 +125,25 @@ class KnownNames:
             for mock in getattr(mocks, kind).values():
                 self._check_resource(mock.key, mock.span, types)
 
-    def _check_resource(self, key: str, span: Span, types: tuple[type, ...]) -> None:
+    def _check_step_or_resource(self, key: str, span: Span) -> None:
+        if not self._is_step(key):
+            self._check_resource(key, span, (object,), self._paths if is_path(key) else self._names)
+
+    def _check_resource(
+        self, key: str, span: Span, types: tuple[type, ...], steps: Collection[str] = frozenset()
+    ) -> None:
+        """Report a key that means no resource; `steps` are those that it could mean as well."""
         if key in self._keys[types]:
             return
         targets = [target for target in self._targets if isinstance(target, types)]
-        known = sorted({name for target in targets for name in names_of(target)})
+        known = [*sorted(steps), *sorted({name for target in targets for name in names_of(target)})]
         hint = self._work.similar(key, known[:100]) or _there_are(sorted({title_of(target) for target in targets}))
-        self._report.error("unknown-resource", span, f"no step of the flow calls {shown(key)}", hint)
+        what = (
+            f"the flow has no step {shown(key)}, and none that calls it"
+            if steps
+            else f"no step of the flow calls {shown(key)}"
+        )
+        self._report.error("unknown-resource", span, what, hint)
 
     def _check_task(self, mock: Mock, what: str, is_fit: Callable[[TaskStep], bool]) -> None:
         """Report a mock for a step that makes no call which it could answer."""

@@ -34,14 +34,6 @@ class Supply:
             self._used = 0
         return None
 
-    @property
-    def given(self) -> int | None:
-        """How many calls it has replies for; None if it answers any number."""
-        if self.mock.callee is not None:
-            return None
-        times = [reply.times for reply in self.mock.replies]
-        return None if None in times else sum(each or 0 for each in times)
-
 
 class CaseMocks:
     """The mocks of one run of a case."""
@@ -72,9 +64,10 @@ class CaseMocks:
                 return self._supply(found, is_own)
         return None
 
-    def used(self) -> Iterator[Mock]:
-        """The mocks that answered a call."""
-        return (supply.mock for supply in self._supplies.values() if supply.taken or supply.mock.real)
+    def used(self) -> Iterator[tuple[Mock, int]]:
+        """The mocks that answered a call, each with how many replies it gave."""
+        supplies = self._supplies.values()
+        return ((supply.mock, supply.taken) for supply in supplies if supply.taken or supply.mock.real)
 
     def unused(self) -> Iterator[Finding]:
         """A warning for each mock of the case that has replies left. None may be any number of calls."""
@@ -85,11 +78,19 @@ class CaseMocks:
                 continue
             if supply is None:
                 yield Finding(f"the mock `{mock.key}` of {kind} is not used", place)
-            elif supply.given is not None and mock.real is None and supply.taken < supply.given:
-                yield Finding(f"{supply.taken} of the {supply.given} replies of `{mock.key}` are used", place)
+            elif (given := replies_of(mock)) is not None and supply.taken < given:
+                yield Finding(f"{supply.taken} of the {given} replies of `{mock.key}` are used", place)
 
     def _supply(self, mock: Mock, is_own: bool) -> Supply:
         return self._supplies.setdefault(id(mock), Supply(mock, is_own=is_own))
+
+
+def replies_of(mock: Mock) -> int | None:
+    """How many calls it has replies for; None if it answers any number."""
+    if mock.callee is not None or mock.real is not None:
+        return None
+    times = [reply.times for reply in mock.replies]
+    return None if None in times else sum(each or 0 for each in times)
 
 
 def all_mocks(mocks: Mocks) -> Iterator[tuple[str, Mock]]:

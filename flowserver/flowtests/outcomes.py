@@ -1,7 +1,7 @@
 """Runs the cases of files, and what has come of each."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -12,7 +12,7 @@ from flowserver.flowtests.calls import MockedCalls
 from flowserver.flowtests.cases import Case, TestFile
 from flowserver.flowtests.checking import Checks
 from flowserver.flowtests.findings import CaseStopped, Finding
-from flowserver.flowtests.mocks import all_mocks
+from flowserver.flowtests.mocks import all_mocks, replies_of
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.running import Observer, VirtualRun
 from flowserver.machine.mappings import MissingSource
@@ -46,8 +46,8 @@ class Outcome:
     warnings: tuple[Finding, ...]
     seconds: float
     """Of real time."""
-    used: frozenset[int]
-    """The mocks that answered, by identity."""
+    used: Mapping[int, int]
+    """How many replies each mock gave that answered, by identity."""
 
     @property
     def passed(self) -> bool:
@@ -82,7 +82,7 @@ def run_case(
         failures = (stopped.finding,)
     except BudgetSpent as spent:
         failures = (_too_much(file, case, spent),)
-    used = frozenset(map(id, calls.mocks.used()))
+    used = {id(mock): taken for mock, taken in calls.mocks.used()}
     return Outcome(file, case, run.record, run.steps, failures, warnings, clock() - began, used)
 
 
@@ -92,10 +92,16 @@ def _too_much(file: TestFile, case: Case, spent: BudgetSpent) -> Finding:
 
 
 def unused_by_all(file: TestFile, outcomes: list[Outcome]) -> Iterator[Finding]:
-    """A warning for each mock of a file that none of its cases has used; nothing unless all have run to their ends."""
+    """A warning for each mock of a file that none of its cases has used, or with replies that none has used; nothing
+    unless all have run to their ends. Each case begins with the first reply.
+    """
     if not outcomes or len(outcomes) < len(file.cases) or not all(outcome.passed for outcome in outcomes):
         return
-    used = frozenset().union(*(outcome.used for outcome in outcomes))
     for kind, mock in all_mocks(file.mocks):
-        if id(mock) not in used:
+        most = max((outcome.used[id(mock)] for outcome in outcomes if id(mock) in outcome.used), default=None)
+        given = replies_of(mock)
+        if most is None:
             yield Finding(f"the mock `{mock.key}` of {kind} is not used by any test", file.place(mock.span))
+        elif given is not None and most < given:
+            message = f"no test uses more than {most} of the {given} replies of `{mock.key}`"
+            yield Finding(message, file.place(mock.span))

@@ -7,11 +7,14 @@ property of a step in a loop holds for each iteration by itself.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from flowserver.base.json_values import JsonObject
-from flowserver.expressions.conditions import CONDITION_VALUES_MAX, Condition, holds
-from flowserver.expressions.fuel import Fuel
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX, Condition, holds, paths_in
+from flowserver.expressions.fuel import Fuel, OutOfFuel
+from flowserver.expressions.paths import Missing, find
+from flowserver.flowtests.differences import shown_value
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.resource_names import meant_by_key
 from flowserver.flowtests.schemas import Schema
@@ -190,7 +193,8 @@ class Always:
         if _holds(self.then, record):
             return None
         where = "" if self.if_ is None else f", but `{self.if_.text}` is"
-        return Broken(f"`{self.then.text}` is not true{where}")
+        message = f"`{self.then.text}` is not true{where}"
+        return Broken(f"{message}: {values_read(self.then, record)}", kind=message)
 
     def expectation(self) -> JsonObject:
         """What a test expects that has this property."""
@@ -224,6 +228,9 @@ class OutputFits:
 
 
 CALLS: Final = "calls"
+VALUES_SHOWN_MAX: Final = 5
+"""Values that the message of a broken condition shows."""
+
 COUNTS: Final = ("entered", "succeeded", CALLS)
 """The members of the document that count by step."""
 
@@ -257,6 +264,20 @@ def document_of(record: Record) -> JsonObject:
         "calls": _counts(record, Counter(call.path for call in record.calls)),
         "tookSeconds": record.took_ms / 1000,
     }
+
+
+def values_read(condition: Condition, record: Record) -> str:
+    """What the paths of a condition of a run have found: `$.calls.Ship` is 2."""
+    document = document_of(record)
+    fuel = Fuel(CONDITION_VALUES_MAX)
+    shown: dict[str, str] = {}
+    for path in islice(paths_in(condition), VALUES_SHOWN_MAX):
+        try:
+            value = find(path, document, fuel)
+        except OutOfFuel:
+            break
+        shown[path.text] = "not there" if isinstance(value, Missing) else shown_value(value)
+    return ", ".join(f"`{path}` is {value}" for path, value in shown.items()) or "it reads nothing"
 
 
 def _holds(condition: Condition, record: Record) -> bool:

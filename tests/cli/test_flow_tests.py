@@ -115,6 +115,26 @@ def test_mocks_that_no_test_uses_are_warned_of(run, folder):
     assert "flow.flowtest.yaml:2:9: warning: the mock `Call` of steps is not used by any test" in result.stdout
 
 
+def test_replies_of_a_file_that_no_test_uses_are_warned_of(run, folder):
+    """Each test begins with the first reply, so that one of them must use all."""
+    call = "  - {type: task, name: NAME, resourceArn: 'acs:fc:::functions/f'}\n"
+    (folder / "flow.yaml").write_text("version: v1\ntype: flow\nsteps:\n" + call.replace("NAME", "One"))
+    (folder / "flow.flowtest.yaml").write_text(
+        "flow: flow.yaml\nfunctions: {f: [{return: {}}, {error: E}]}\ntests: [{name: a}, {name: b}]\n"
+    )
+    warning = "flow.flowtest.yaml:2:13: warning: no test uses more than 1 of the 2 replies of `f`"
+    result = run("test")
+    assert (result.exit_code, warning in result.stdout) == (0, True), result.stdout
+    (folder / "flow.yaml").write_text(
+        "version: v1\ntype: flow\nsteps:\n"
+        + call.replace("NAME", "One").replace("'}", "', catch: [{errors: [E], goto: End}]}")
+        + call.replace("NAME", "Two").replace("'}", "', catch: [{errors: [E], goto: End}]}")
+        + "  - {type: succeed, name: End}\n"
+    )
+    result = run("test")
+    assert (result.exit_code, "warning" in result.stdout) == (0, False), result.stdout
+
+
 def test_settings_of_the_server_apply(run, folder):
     (folder / "flow.yaml").write_text(
         "version: v1\ntype: flow\nsteps:\n"

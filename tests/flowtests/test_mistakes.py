@@ -41,7 +41,11 @@ MISTAKES = {
     ),
     "tests: [{name: a, expect: {never: [Ship]}}]": "2:36 unknown-step: the flow has no step `Ship`",
     "tests: [{name: a, expect: {calls: {ship: 1}}}]": (
-        "2:36 unknown-resource: no step of the flow calls `ship`; there is `services/pay/functions/charge`"
+        "2:36 unknown-resource: the flow has no step `ship`, and none that calls it; there is "
+        "`services/pay/functions/charge`"
+    ),
+    "tests: [{name: a, expect: {calls: {Chrage: 1}}}]": (
+        "2:36 unknown-resource: the flow has no step `Chrage`, and none that calls it; did you mean `Charge`?"
     ),
     "tests: [{name: a, expect: {status: Suceeded}}]": (
         "2:36 bad-value: `status` must be one of Succeeded, Failed, TimedOut, Any; did you mean `Succeeded`?"
@@ -51,7 +55,8 @@ MISTAKES = {
         "2:36 exactly-one: a node that always crashes never gets an answer; leave out `always`"
     ),
     "tests: [{name: a, expect: {atMostOnce: [Ship]}}]": (
-        "2:41 unknown-resource: no step of the flow calls `Ship`; there is `services/pay/functions/charge`"
+        "2:41 unknown-resource: the flow has no step `Ship`, and none that calls it; there is "
+        "`services/pay/functions/charge`"
     ),
     "tests: [{name: a, expect: {atMostOnce: []}}]": "2:40 empty-list: `atMostOnce` needs at least one entry",
     "tests: [{name: a, expect: {compensated: {Charge: Refund}}}]": ("2:42 unknown-step: the flow has no step `Refund`"),

@@ -198,7 +198,16 @@ def test_conditions_of_some_runs(messages):
     assert messages(f"always: [{claim}]") == []
     expect = """status: Any, always: [{if: '$.calls.Pay == 1', then: '$.status == "Succeeded"'}]"""
     assert messages(expect) == []
-    assert messages(expect, "{Pay: {error: E}}") == ['`$.status == "Succeeded"` is not true, but `$.calls.Pay == 1` is']
+    assert messages(expect, "{Pay: {error: E}}") == [
+        '`$.status == "Succeeded"` is not true, but `$.calls.Pay == 1` is: `$.status` is "Failed"'
+    ]
+
+
+def test_a_broken_condition_shows_what_it_has_read(messages):
+    claim = "$.calls.Pay == 2 && $.output.none == 1"
+    assert messages(f"always: ['{claim}']") == [
+        f"`{claim}` is not true: `$.calls.Pay` is 1, `$.output.none` is not there"
+    ]
 
 
 def test_conditions_count_iterations_by_path_and_by_name(messages):

@@ -43,6 +43,22 @@ def test_a_test_expects_that_its_output_fits(run_tests, returned, message):
     assert found == ([] if message is None else [f"the output does not fit its schema, {message}"])
 
 
+def test_all_mistakes_of_an_output_are_shown_up_to_a_number(run_tests):
+    schema = "{required: [id, total], properties: {total: {type: integer}, name: {type: string}}}"
+    returned = "{total: none, name: 3}"
+    tests = f"functions: {{get: {{return: {returned}}}}}\ntests: [{{name: a, expect: {{outputSchema: {schema}}}}}]"
+    (message,) = messages(run_tests(STEPS, tests))
+    assert message == (
+        "the output does not fit its schema, $: 'id' is a required property; "
+        "$.total: 'none' is not of type 'integer'; $.name: 3 is not of type 'string'"
+    )
+    many = f"{{required: {[f'a{n}' for n in range(7)]}}}"
+    tests = f"functions: {{get: {{return: {{total: 1}}}}}}\ntests: [{{name: a, expect: {{outputSchema: {many}}}}}]"
+    (message,) = messages(run_tests(STEPS, tests))
+    assert message.count("is a required property") == 5
+    assert message.endswith("; and more")
+
+
 def test_an_execution_that_fails_has_no_output_to_fit(run_tests):
     tests = f"functions: {{get: {{error: E}}}}\ntests: [{{name: a, expect: {{status: Any, outputSchema: {TOTAL}}}}}]"
     assert messages(run_tests(STEPS, tests)) == []
@@ -93,7 +109,7 @@ def test_a_reference_to_what_is_no_schema_fails_the_test(run_tests, part):
         ("sim: {faults: [slwo]}", "2:16 bad-value: `faults` is a list of error, unexpected-error, 5xx"),
         ("sim: {collections: [-1]}", "2:21 bad-value: `collections` is a list of sizes from 0 to 10000"),
         ("sim: {ignore: [ended]}", "2:16 bad-value: `ignore` is a list of ends, own-mistake, undone"),
-        ("sim: {atMostOnce: [Gte]}", "2:20 unknown-resource: no step of the flow calls `Gte`"),
+        ("sim: {atMostOnce: [Gte]}", "2:20 unknown-resource: the flow has no step `Gte`, and none that calls it"),
         ("input: {}", "1:1 missing-attribute: a flow test file needs `tests`, or at least `sim`"),
     ],
 )
