@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import typer
 
@@ -13,11 +13,15 @@ from flowserver.cli.printable import printable
 from flowserver.cli.tables import aligned
 from flowserver.flowtests.cases import Place
 from flowserver.flowtests.findings import located
+from flowserver.flowtests.simulating.fault_coverage import FaultCoverage
 from flowserver.flowtests.simulating.faults import Fault
 from flowserver.flowtests.simulating.simulation import Failure, Simulation
 from flowserver.flowtests.simulating.story import StoryLine
 from flowserver.flowtests.step_paths import step_at
 from flowserver.language.diagnostics import DefinitionRejected, excerpt, render
+
+NOT_MET_MAX: Final = 5
+"""Tasks that are named because a fault did not meet them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,23 @@ def _lines(file: SimulatedFile, run: int | None) -> Iterator[str]:
         yield f"  run {run}:"
         yield from _story_lines(simulation.story)
     yield f"{file.name}: {_summary(simulation)}"
+    yield from _coverage_lines(simulation.coverage)
     if simulation.undone_by:
         pairs = ", ".join(f"{done} by {undo}" for done, undo in simulation.undone_by)
         yield f"  checked to be undone, by their names: {pairs}"
+
+
+def _coverage_lines(coverage: FaultCoverage | None) -> Iterator[str]:
+    """Which tasks met which kinds of faults."""
+    if coverage is None or not (coverage.possible or coverage.not_called):
+        return
+    missing = coverage.missing
+    complete = len(coverage.possible) - len(missing)
+    left = [f"{path} met no {', '.join(kinds)}" for path, kinds in missing.items()]
+    left += [f"no run calls {path}" for path in coverage.not_called]
+    shown = left[:NOT_MET_MAX] + ([f"and {len(left) - NOT_MET_MAX} others"] if len(left) > NOT_MET_MAX else [])
+    total = len(coverage.possible) + len(coverage.not_called)
+    yield "; ".join([f"  {complete} of {counted(total, 'task')} met each kind of fault", *shown])
 
 
 def _failure_lines(name: str, simulation: Simulation, failure: Failure, *, is_repeated: bool) -> Iterator[str]:
@@ -130,6 +148,11 @@ def _document(file: SimulatedFile) -> dict[str, Any]:
         "undoneBy": [{"step": done, "by": undo} for done, undo in simulation.undone_by],
         "failures": [_failure_document(simulation, each) for each in simulation.failures],
     }
+    if simulation.coverage is not None:
+        document["notMet"] = {
+            path: [str(kind) for kind in kinds] for path, kinds in simulation.coverage.missing.items()
+        }
+        document["notCalled"] = simulation.coverage.not_called
     return document | ({"story": _story_document(simulation.story)} if simulation.story else {})
 
 

@@ -11,6 +11,7 @@ class FaultKind(StrEnum):
     UNEXPECTED = "unexpected-error"
     SERVER_ERROR = "5xx"
     THROTTLED = "throttled"
+    OUTAGE = "outage"
     INVALID = "invalid-result"
     TIMEOUT = "timeout"
     SLOW = "slow"
@@ -34,6 +35,8 @@ FAULTS: Final[dict[FaultKind, str]] = {
     _OF.SERVER_ERROR: "A service fails: `FC.InternalServerError` or `FC.Unknown`, for an action "
     "`{service}.InternalError`, for a queue or topic `MNS.BrokerUnavailable`.",
     _OF.THROTTLED: "A function is busy: `FC.ResourceThrottled`.",
+    _OF.OUTAGE: "A function or service that is called again after it has failed with `5xx` or `timeout` fails so for "
+    "good.",
     _OF.INVALID: "A function returns something that is no JSON object: `FnF.InvalidLocal`.",
     _OF.TIMEOUT: "No answer comes until the step's time-out. Steps without `timeoutSeconds` have none.",
     _OF.SLOW: "The answer comes one millisecond before the step's time-out; after ten minutes if it has none.",

@@ -11,7 +11,7 @@ UNDONE_WITHOUT_NEED: Final = "undone-without-need"
 SUCCEEDS: Final = "succeeds"
 
 OF_EVERY_FLOW: Final[dict[str, tuple[Severity, str]]] = {
-    ENDS: (Severity.ERROR, "It ends."),
+    ENDS: (Severity.ERROR, "It ends. A warning if only an `outage` keeps it from its end."),
     OWN_MISTAKE: (
         Severity.ERROR,
         "It does not fail with `FnF.RuntimeError` because the definition reads data that is not there.",

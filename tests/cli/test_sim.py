@@ -42,7 +42,7 @@ def test_the_shortest_run_and_both_places(run, folder):
     assert "runs break it, run " in lines[4]
     assert lines[5:7] == ["    0s          the execution starts with {}", "    0s  line 4  Charge returns {}"]
     assert lines[7].startswith("    0s  line 7  Ship fails with ")
-    assert lines[-1].startswith("lost.flowtest.yaml: 1 broken; ")
+    assert lines[-2].startswith("lost.flowtest.yaml: 1 broken; ")
 
 
 def test_flows_that_are_right(run, folder):
@@ -51,6 +51,22 @@ def test_flows_that_are_right(run, folder):
     assert result.stdout.startswith("safe.yaml: no property broken; 50 runs with ")
     assert result.stdout == run("sim", "safe.yaml", "--runs", "50").stdout
     assert result.stdout != run("sim", "safe.yaml", "--runs", "50", "--seed", "2").stdout
+
+
+def test_tasks_without_faults_are_named(run, folder):
+    few = run("sim", "safe.yaml", "--runs", "1").stdout
+    assert "\n  0 of 3 tasks met each kind of fault; Charge met no " in few
+    assert few.splitlines()[1].endswith("; no run calls Refund")
+    assert "\n  3 of 3 tasks met each kind of fault\n" in run("sim", "safe.yaml").stdout
+
+
+def test_a_run_that_explores_is_repeated(run, folder):
+    (folder / "safe.flowtest.yaml").write_text("flow: safe.yaml\nsim: {always: ['$.calls.Refund < 2']}\n")
+    (found,) = json.loads(run("sim", "-o", "json", "safe.yaml").stdout)
+    number = found["failures"][0]["firstRun"]
+    assert {fault["step"] for fault in found["failures"][0]["faults"]} == {"Ship", "Refund"}
+    again = run("sim", "safe.yaml", "--run", number)
+    assert (again.exit_code, "error[always]" in again.stdout) == (1, True)
 
 
 def test_pairs_that_were_checked_are_named(run, folder):

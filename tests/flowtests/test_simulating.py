@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from flowserver.expressions.conditions import compile_condition
+from flowserver.flowtests.fault_names import FaultKind
+from flowserver.flowtests.properties import Always
 from flowserver.flowtests.simulating import SimulationSettings, simulate
 from flowserver.language.diagnostics import Severity
 from tests.analysis.test_correct_flows import FLOWS
@@ -107,6 +110,73 @@ def test_an_undoing_step_that_fails_without_a_retry_keeps_others_from_undoing() 
     assert [fault.place.path for fault in failure.run.script.faults] == ["BookCar", "CancelHotel"]
     retried = TRIP.replace("functions/cancelHotel'", "functions/cancelHotel', retry: [{errors: [FnF.ALL]}]")
     assert simulate(retried).failures == ()
+
+
+REFUNDED = """version: v1
+type: flow
+steps:
+  - {type: task, name: Charge, resourceArn: 'acs:fc:::functions/charge'}
+  - type: task
+    name: Ship
+    resourceArn: acs:fc:::functions/ship
+    errorMappings: [{target: why, source: $local.error}]
+    catch: [{errors: [FnF.ALL], goto: Refund}]
+    end: true
+  - type: task
+    name: Refund
+    resourceArn: acs:fc:::functions/refund
+    retry: [{errors: [FnF.ALL], maxAttempts: 10}]
+    errorMappings: [{target: why, source: $local.error}]
+    catch: [{errors: [FnF.ALL], goto: Tell}]
+  - {type: task, name: Tell, resourceArn: 'acs:fc:::functions/tell'}
+  - {type: fail, name: NotShipped}
+"""
+
+
+@pytest.mark.parametrize("text", [REFUNDED, TRIP, FLOWS["examples/saga/flow.yaml"]], ids=["refunded", "trip", "saga"])
+def test_each_kind_of_fault_meets_each_step(text: str) -> None:
+    """Those that handle an error, too: a fault has to lead to them, and to `Tell` eleven of them after it."""
+    coverage = simulate(text).coverage
+    assert coverage is not None
+    assert (coverage.missing, coverage.not_called) == ({}, [])
+
+
+def test_what_met_no_fault_is_known() -> None:
+    coverage = simulate(REFUNDED, settings=SimulationSettings(runs=1)).coverage
+    assert coverage is not None
+    assert set(coverage.missing) == {"Charge", "Ship"}
+    assert coverage.not_called == ["Refund", "Tell"]
+
+
+def test_a_fault_meets_the_step_that_handles_one() -> None:
+    """A drawn run hardly has an error of `Ship`, and eleven of `Refund`."""
+    wanted = Always(compile_condition('$.succeeded.Charge == 0 || $.status == "Succeeded" || $.succeeded.Refund == 1'))
+    for seed in range(5):
+        (failure,) = simulate(REFUNDED, settings=SimulationSettings(seed=seed, properties=(wanted,))).failures
+        assert [fault.place.path for fault in failure.run.script.faults][:2] == ["Ship", "Refund"]
+
+
+AGAIN = """version: v1
+type: flow
+steps:
+  - type: task
+    name: Charge
+    resourceArn: acs:fc:::functions/charge
+    catch: [{errors: [FnF.ALL], goto: Pause}]
+    end: true
+  - {type: wait, name: Pause, duration: 60}
+  - {type: choice, name: Again, choices: [{condition: "true", goto: Charge}]}
+"""
+
+
+def test_a_loop_without_a_bound_shows_when_a_service_is_down_for_good() -> None:
+    (failure,) = simulate(AGAIN).failures
+    assert (failure.property, failure.severity, failure.path) == ("ends", Severity.WARNING, "Charge")
+    assert [fault.kind for fault in failure.run.script.faults] == [FaultKind.OUTAGE]
+    texts = [each.text for each in failure.story]
+    assert texts.count("fault: Charge is called, and is down from now on") == 1
+    assert texts[-1] == "and so on: there is no end"
+    assert simulate(AGAIN, settings=SimulationSettings(faults=frozenset({FaultKind.SERVER_ERROR}))).failures == ()
 
 
 def errors_in(text: str) -> list[str]:

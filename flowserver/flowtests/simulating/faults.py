@@ -4,7 +4,7 @@ A fault is addressed by step, entry and call, not by its place in a stream of ra
 and the others still mean the same: that is what makes a failure short.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -79,9 +79,19 @@ def faults_of(ordered: Ordered, place: Place, chosen: frozenset[FaultKind]) -> I
         yield Fault(FaultKind.CRASH, place, Crash.AFTER)
 
 
+def outage_after(fault: Fault, answers: Sequence[tuple[Ordered, Place, Answer]]) -> Fault | None:
+    """The fault of a callee that is down for good, if it has failed once and is called again by another entry."""
+    if fault.kind not in (FaultKind.SERVER_ERROR, FaultKind.TIMEOUT) or fault.times > 1:
+        return None
+    target = next((ordered.step.target for ordered, place, _ in answers if fault.meets(place)), None)
+    calls = (place for ordered, place, _ in answers if ordered.step.target == target)
+    is_again = any(place[:3] != fault.place[:3] for place in calls)
+    return replace(fault, kind=FaultKind.OUTAGE) if is_again else None
+
+
 _ERRORS: Final = frozenset({FaultKind.ERROR, FaultKind.UNEXPECTED, FaultKind.SERVER_ERROR, FaultKind.THROTTLED})
 _REPEATING: Final = _ERRORS | {FaultKind.TIMEOUT, FaultKind.FAILED_CALLBACK}
-_REPLACING: Final = _ERRORS | {FaultKind.INVALID, FaultKind.TIMEOUT}
+_REPLACING: Final = _ERRORS | {FaultKind.INVALID, FaultKind.TIMEOUT, FaultKind.OUTAGE}
 
 
 def _retries_of(step: TaskStep, error: str) -> int:
@@ -155,7 +165,7 @@ def replacement(fault: Fault, ordered: Ordered) -> Answer:
     command = ordered.command
     if fault.kind == FaultKind.CRASH:
         return Answer(crash=Crash.BEFORE)
-    if fault.kind == FaultKind.TIMEOUT:
+    if fault.kind == FaultKind.TIMEOUT or not fault.detail:
         return Answer(SUBMITTED if command.token is not None and command.pattern is Pattern.SYNC else None)
     failure = Failure(fault.detail, FAULT_CAUSE)
     if isinstance(command.target, ActionTarget):
@@ -197,6 +207,12 @@ def title_of(fault: Fault) -> str:
     """What it does, for the story of a run."""
     often = "" if fault.times == 1 else " each time" if fault.times >= EACH_TIME else f" {fault.times} times"
     match fault.kind:
+        case FaultKind.OUTAGE:
+            return (
+                "is called, and from now on does not answer"
+                if not fault.detail
+                else "is called, and is down from now on"
+            )
         case FaultKind.TIMEOUT:
             return f"does not answer{often}"
         case FaultKind.SLOW:

@@ -22,7 +22,7 @@ from flowserver.flowtests.simulating.faults import Fault, Place, faults_of
 from flowserver.flowtests.simulating.made_up_data import MadeUpData
 from flowserver.flowtests.simulating.simulated_calls import MakeResult, SimulatedCalls, Watcher, made_up
 from flowserver.flowtests.simulation_settings import SimulationSettings
-from flowserver.language.graph import Flow, Span
+from flowserver.language.graph import Flow, Span, Target
 from flowserver.machine.events import Event, EventType
 
 ENTRIES_MAX: Final = 1_000
@@ -184,11 +184,18 @@ class _Drawn:
         self._random = Random(script.draws) if script.rate else None  # noqa: S311 - no secret
         self._active: dict[tuple[str, str, int], Fault] = {}
         self._drawn = self._crashes = 0
+        self._outages: list[tuple[Target, Fault]] = []
+        """What is down for good."""
 
     def draw(self, ordered: Ordered, place: Place) -> Fault | None:
         """The fault that meets a call."""
+        for target, outage in self._outages:
+            if target == ordered.step.target:
+                return outage
         for fault in self._given.get(place[:3], ()):
             if fault.meets(place):
+                if fault.kind == FaultKind.OUTAGE:
+                    self._outages.append((ordered.step.target, fault))
                 return fault
         return None if self._random is None else self._by_chance(self._random, ordered, place)
 

@@ -1,9 +1,9 @@
 """Thousands of runs of one flow with faults, and what they break: the entry of the package.
 
 Theory of operation. A run is decided by its script alone (`runs.Script`), and the script by the seed and the number of
-the run. Run 0 has no faults and plain data. The calls that it makes, each with each fault that can meet it, are two of
-three runs: single faults find most mistakes, and have short stories. All others draw faults and data by chance. A run
-that breaks a property is made shorter (`shrinking`): with fewer faults, plainer data, a smaller input.
+the run. Run 0 has no faults and plain data. Two of three runs explore (`exploring`): single faults find most mistakes,
+and have short stories; faults of the steps that handle an error follow. All others draw faults and data by chance. A
+run that breaks a property is made shorter (`shrinking`): with fewer faults, plainer data, a smaller input.
 """
 
 from collections import Counter
@@ -20,9 +20,10 @@ from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.properties import Broken, Property
-from flowserver.flowtests.property_names import OWN_MISTAKE, SUCCEEDS, severity_of
+from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE, SUCCEEDS, severity_of
 from flowserver.flowtests.simulating.default_properties import UndoneIfNeeded, default_properties
-from flowserver.flowtests.simulating.faults import Fault, faults_of
+from flowserver.flowtests.simulating.exploring import Exploration
+from flowserver.flowtests.simulating.fault_coverage import FaultCoverage
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.shrinking import UNITS_MAX as SHRINKING_UNITS_MAX
 from flowserver.flowtests.simulating.shrinking import shortest
@@ -37,8 +38,8 @@ from flowserver.machine.state import Status
 RUNS_MIN: Final = 100
 RUNS_MAX: Final = 1_000
 QUIET_RUNS: Final = 50
-"""If the number of runs is not given, a simulation ends when each single fault has had a run, and so many drawn runs
-were like earlier ones; not before RUNS_MIN runs, and at the latest after RUNS_MAX or UNITS_MAX.
+"""If the number of runs is not given, a simulation ends when it has explored all, and so many drawn runs were like
+earlier ones; not before RUNS_MIN runs, and at the latest after RUNS_MAX or UNITS_MAX.
 """
 UNITS_MAX: Final = 100_000
 """Work of all runs, in units of a budget, if their number is not given: about two seconds."""
@@ -51,7 +52,7 @@ ENDLESS_RUNS_MAX: Final = 3
 RATES: Final = (0.0, 0.1, 0.3, 0.6)
 """Chances of a fault for each call; a run has one of them."""
 DRAWN_EVERY: Final = 3
-"""One of so many runs is drawn as long as there are single faults that no run has had."""
+"""One of so many runs is drawn as long as there is something to explore."""
 LARGE_EVERY: Final = 50
 """One of so many runs has large lists."""
 
@@ -93,6 +94,8 @@ class Simulation:
     """How many runs passed a limit of test runs, so that nothing is known of their ends."""
     undone_by: tuple[tuple[str, str], ...] = ()
     """Steps, each with the step that by its name undoes its work: the pairs that were checked."""
+    coverage: FaultCoverage | None = None
+    """Which call sites met which kinds of faults; None of a run that is repeated."""
     story: tuple[StoryLine, ...] = ()
     """What happens in a run that is repeated."""
 
@@ -164,35 +167,58 @@ class _Simulation:
             ),
             *settings.properties,
         ]
-        self._found: dict[tuple[int, str | None], _Found] = {}
+        self._found: dict[tuple[int, str | None, bool], _Found] = {}
+        """By property, step, and whether an outage keeps the run from its end."""
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._units = self._cut_short = 0
         self._seen: set[Hashable] = set()
         self._stories: list[tuple[Script, tuple[StoryLine, ...]]] = []
-        self._has_all_singles = False
+        self._exploration = Exploration(settings.faults)
+        self._coverage = FaultCoverage(file.source.flow, settings.faults)
 
     def run(self) -> Simulation:
         """Make all runs."""
         for number, script in enumerate(self._scripts()):
-            self._note(number, self._simulator.run(script))
+            run = self._simulator.run(script)
+            self._note(number, run)
+            self._exploration.note(run)
+            self._coverage.note(run)
             if self._is_over(number + 1):
                 break
-        return self._result((*map(self._shortest, self._found.values()), *self._of_all()))
+        found = [
+            each
+            for (position, path, has_outage), each in self._found.items()
+            if not (has_outage and (position, path, False) in self._found)
+        ]
+        return self._result((*map(self._shortest, found), *self._of_all()), self._coverage)
 
     def run_one(self, number: int) -> Simulation:
         """Make the run of one number."""
-        script = next(islice(self._scripts(), number, None))
+        scripts = self._scripts()
+        for earlier in islice(scripts, number):
+            if earlier.faults:
+                self._exploration.note(self._simulator.run(earlier))
+        script = next(scripts)
         run = self._simulator.run(script)
         self._note(number, run)
         story = story_of(self._simulator, script)
         failures = (self._failure(each, run, each.broken, story) for each in self._found.values())
         return replace(self._result(tuple(failures)), story=story)
 
-    def _result(self, failures: tuple[Failure, ...]) -> Simulation:
-        seed = self._settings.seed
+    def _result(self, failures: tuple[Failure, ...], coverage: FaultCoverage | None = None) -> Simulation:
         pairs = tuple((each.done, each.undo) for each in self._properties if isinstance(each, UndoneIfNeeded))
-        return Simulation(self._file, seed, self._done, failures, self._statuses, self._faults, self._cut_short, pairs)
+        return Simulation(
+            self._file,
+            self._settings.seed,
+            self._done,
+            failures,
+            self._statuses,
+            self._faults,
+            self._cut_short,
+            pairs,
+            coverage,
+        )
 
     def _is_over(self, done: int) -> bool:
         if self._broken_runs >= BROKEN_RUNS_MAX or self._endless_runs >= ENDLESS_RUNS_MAX:
@@ -201,22 +227,15 @@ class _Simulation:
             return done >= self._settings.runs
         if done >= RUNS_MAX or self._units >= UNITS_MAX:
             return True
-        return done >= RUNS_MIN and self._has_all_singles and self._quiet_runs >= QUIET_RUNS
+        return done >= RUNS_MIN and not self._exploration.has_more and self._quiet_runs >= QUIET_RUNS
 
     def _scripts(self) -> Iterator[Script]:
         """Those of all runs, in order, without an end."""
         yield Script()
-        singles = self._singles()
+        self._exploration.begin(self._simulator.run(Script()))
         for number in count(1):
-            single = next(singles, None) if number % DRAWN_EVERY else None
-            self._has_all_singles = single is None and number % DRAWN_EVERY > 0
-            yield self._drawn(number) if single is None else Script((single,))
-
-    def _singles(self) -> Iterator[Fault]:
-        """Each fault that can meet a call of the run without faults."""
-        plain = self._simulator.run(Script())
-        for ordered, place, _ in plain.calls.answers:
-            yield from faults_of(ordered, place, self._settings.faults)
+            script = self._exploration.next() if number % DRAWN_EVERY else None
+            yield self._drawn(number) if script is None else script
 
     def _drawn(self, number: int) -> Script:
         named = f"{self._settings.seed}/{number}"
@@ -258,9 +277,11 @@ class _Simulation:
             self._quiet_runs = 0 if is_new else self._quiet_runs + 1
 
     def _note_broken(self, position: int, broken: Broken, number: int, run: SimulatedRun) -> None:
-        known = self._found.get((position, broken.path))
+        has_outage = run.record.endless is not None and FaultKind.OUTAGE in (each.kind for each in run.script.faults)
+        key = position, broken.path, has_outage
+        known = self._found.get(key)
         if known is None:
-            self._found[position, broken.path] = _Found(self._properties[position], broken, run, number)
+            self._found[key] = _Found(self._properties[position], broken, run, number)
         else:
             known.count += 1
 
@@ -296,7 +317,8 @@ class _Simulation:
     def _failure(self, found: _Found, run: SimulatedRun, broken: Broken, story: tuple[StoryLine, ...]) -> Failure:
         each = found.property
         is_doubtful = each.name == OWN_MISTAKE and self._simulator.is_doubtful
-        severity = Severity.WARNING if is_doubtful else severity_of(each.name)
+        is_outage = each.name == ENDS and any(fault.kind == FaultKind.OUTAGE for fault in run.calls.faults)
+        severity = Severity.WARNING if is_doubtful or is_outage else severity_of(each.name)
         expected = each.expectation()
         return Failure(
             each.name, severity, broken.message, broken.path, each.span, expected, run, story, found.first, found.count

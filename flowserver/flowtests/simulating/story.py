@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from flowserver.base.durations import shown_duration
 from flowserver.flowtests.differences import shown_value
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.running import Running
 from flowserver.flowtests.simulating.faults import FAULT_CAUSE, Fault, is_error, title_of
 from flowserver.flowtests.simulating.runs import Script, Simulator
@@ -59,6 +60,8 @@ class _Teller:
         self._root: Running | None = None
         self._steps: dict[int, StepsByPath] = {}
         """By the identity of the flow."""
+        self._outages: set[Fault] = set()
+        """Those that are told: they meet each call from the first on."""
         self._repeats = 0
         """How often the last sentence was said again."""
 
@@ -79,7 +82,10 @@ class _Teller:
 
     def met(self, now_ms: int, fault: Fault) -> None:
         """A fault meets a call."""
-        if not is_error(fault):
+        is_told = fault in self._outages
+        if fault.kind == FaultKind.OUTAGE:
+            self._outages.add(fault)
+        if not is_error(fault) and not is_told:
             self.tell(now_ms, 0, f"fault: {fault.place.path} {title_of(fault)}")
 
     def observe(self, running: Running, event: Event, path: str) -> None:
