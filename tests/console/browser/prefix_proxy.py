@@ -15,7 +15,9 @@ PER_CONNECTION = ("connection", "transfer-encoding", "keep-alive", "content-leng
 @contextmanager
 def prefix_proxy(server_url: str, prefix: str) -> Iterator[str]:
     """The URL that leads to the server; `prefix` begins with a slash and does not end with one."""
-    with httpx.Client(base_url=server_url, trust_env=False, timeout=None) as upstream:
+    # Each request has a connection of its own: the server may close a kept one while a request is on its way there.
+    limits = httpx.Limits(max_keepalive_connections=0)
+    with httpx.Client(base_url=server_url, trust_env=False, timeout=None, limits=limits) as upstream:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
