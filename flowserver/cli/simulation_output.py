@@ -85,13 +85,14 @@ def _coverage_lines(coverage: FaultCoverage | None) -> Iterator[str]:
 
 
 def _failure_lines(name: str, simulation: Simulation, failure: Failure, *, is_repeated: bool) -> Iterator[str]:
-    place = place_of(simulation, failure)
+    property_place = None if failure.span is None else simulation.file.place(failure.span)
+    place = place_of(simulation, failure) or property_place
     where = located(place) if place is not None else name
     yield f"{where}: {failure.severity}[{failure.property}]: {failure.message}"
     if place is not None:
         yield from excerpt(place.text, place.span)
-    if failure.span is not None:
-        yield f"  {located(simulation.file.place(failure.span))}: the property in the test file"
+    if property_place is not None and place != property_place:
+        yield f"  {located(property_place)}: the property in the test file"
     if not is_repeated:
         yield f"  {_often(failure, simulation)}; the shortest:"
         yield from _story_lines(failure.story)

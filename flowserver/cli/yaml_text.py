@@ -11,7 +11,10 @@ from flowserver.cli.failures import CommandFailed
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as blocks."""
+    """Texts of several lines as blocks; what is there twice is written twice, without anchors."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

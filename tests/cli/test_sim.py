@@ -53,6 +53,26 @@ def test_flows_that_are_right(run, folder):
     assert result.stdout != run("sim", "safe.yaml", "--runs", "50", "--seed", "2").stdout
 
 
+def test_a_property_of_no_step_has_its_place_in_the_test_file(run, folder):
+    (folder / "safe.flowtest.yaml").write_text("flow: safe.yaml\nsim: {always: ['$.calls.Ship < 1']}\n")
+    lines = run("sim", "safe.yaml", "--runs", "5").stdout.splitlines()
+    assert lines[0].startswith("safe.flowtest.yaml:2:16: error[always]: ")
+    assert lines[1] == "    2 | sim: {always: ['$.calls.Ship < 1']}"
+    assert not any(line.endswith("the property in the test file") for line in lines)
+
+
+def test_recorded_values_are_written_out(run, folder):
+    """Two replies with the same value have no anchor in common."""
+    (folder / "lost.flowtest.yaml").write_text(
+        "flow: lost.yaml\nfunctions: {charge: {return: {a: {b: 1}}, always: true}}\n"
+        "sim: {always: ['$.calls.Charge < 2', '$.calls.Ship < 1']}\n"
+    )
+    assert run("sim", "lost.yaml", "--record", "new.flowtest.yaml").exit_code == 1
+    text = (folder / "new.flowtest.yaml").read_text()
+    assert text.count("b: 1") > 1
+    assert "&id" not in text
+
+
 def test_tasks_without_faults_are_named(run, folder):
     few = run("sim", "safe.yaml", "--runs", "1").stdout
     assert "\n  0 of 3 tasks met each kind of fault; Charge met no " in few

@@ -10,12 +10,14 @@ import yaml
 
 from flowserver.base.durations import shown_duration
 from flowserver.base.limits import Limits
+from flowserver.flowtests.cases import Crash
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.loading import Loader
 from flowserver.flowtests.outcomes import Rules, run_case
 from flowserver.flowtests.simulating import Failure, Simulation, SimulationSettings, simulate_file
-from flowserver.flowtests.simulating.faults import faults_of
+from flowserver.flowtests.simulating.faults import EACH_TIME, Fault, Place, faults_of
 from flowserver.flowtests.simulating.recorded_case import NotRecordable, recorded_case
-from flowserver.flowtests.simulating.runs import Script, Simulator
+from flowserver.flowtests.simulating.runs import Script, SimulatedRun, Simulator
 from flowserver.flowtests.simulating.shrinking import shortest
 from flowserver.flowtests.simulating.simulation import repeat_run
 
@@ -108,7 +110,7 @@ functions: {charge: [{return: {id: r1}}, {return: {id: r2}}]}
 sim: {runs: 30, ignore: [undone], always: ['$.input.amount == 5', '$.calls.Ship == 0']}
 """
     failure = only(simulated(ORDER, tests))
-    assert story(failure)[:2] == ["0s 0 the execution starts with {}", '0s 5 Charge returns {"id":"r1"}']
+    assert story(failure)[:2] == ['0s 0 the execution starts with {"amount":5}', '0s 5 Charge returns {"id":"r1"}']
 
 
 def test_the_replies_of_mocks_begin_again(simulated):
@@ -162,9 +164,11 @@ def test_sizes_of_collections(simulated):
     assert len(large.run.case.input["items"]) == 100
 
 
-def test_the_input_is_made_small(simulated):
+def test_a_drawn_input_is_made_small(simulated):
     steps = "  - {type: pass, name: p, inputMappings: [{target: x, source: '$input.items[*].id'}]}\n"
-    tests = "input: {items: [1, 2, 3, 4], other: {a: 1, b: 2}}\nsim: {runs: 1, always: ['!(3 in $.input.items)']}"
+    lists = "{type: array, items: {type: integer}, examples: [[1, 2, 3, 4]]}"
+    schema = f"{{type: object, required: [items], properties: {{items: {lists}, other: {lists}}}}}"
+    tests = f"sim: {{runs: 1, inputSchema: {schema}, always: ['!(3 in $.input.items)']}}"
     assert only(simulated(steps, tests)).run.case.input == {"items": [3]}
 
 
@@ -395,3 +399,48 @@ def test_a_shorter_run_has_the_same_mistake(simulated, steps: str, property_: st
     assert (its.path, its.kind or its.message) == (broken.path, broken.kind or broken.message)
     assert broken.message.startswith(its.message), "the longer run can have further mistakes"
     assert shorter.record.execution.failed_step == run.record.execution.failed_step
+
+
+SHIPPED = """
+  - type: task
+    name: Charge
+    resourceArn: acs:fc:::functions/charge
+    timeoutSeconds: 30
+    retry: [{errors: [FnF.TaskTimeout, FC.ResourceThrottled], intervalSeconds: 2, maxAttempts: 2}]
+    errorMappings: [{target: why, source: $local.error}]
+    catch: [{errors: [FnF.ALL], goto: Failed}]
+    end: true
+  - {type: fail, name: Failed, error: NotShipped}
+"""
+NEVER_FAILS = "sim: {always: ['$.status == \"Succeeded\"']}"
+
+
+def shortened(tmp_path: Path, faults: tuple[Fault, ...], tests: str = NEVER_FAILS) -> SimulatedRun:
+    (tmp_path / "flow.yaml").write_text(f"version: v1\ntype: flow\nsteps:\n{SHIPPED}")
+    file = Loader(LIMITS).load(tmp_path / "flow.flowtest.yaml", f"flow: flow.yaml\n{tests}\n")
+    assert file.simulation is not None
+    simulator = Simulator(file, Rules(LIMITS), file.simulation)
+    (wanted,) = file.simulation.properties
+    run = simulator.run(Script(faults))
+    broken = wanted.broken_by(run.record)
+    assert broken is not None
+    return shortest(simulator, run, wanted, broken)[0]
+
+
+def test_a_plain_error_is_shorter_than_time_outs(tmp_path: Path) -> None:
+    run = shortened(tmp_path, (Fault(FaultKind.TIMEOUT, Place("", "Charge", 1, 1), "", EACH_TIME),))
+    (fault,) = run.script.faults
+    assert (fault.kind, fault.times, run.record.took_ms) == (FaultKind.UNEXPECTED, 1, 0)
+
+
+def test_a_crash_before_the_call_that_fails_is_left_out(tmp_path: Path) -> None:
+    crash = Fault(FaultKind.CRASH, Place("", "Charge", 1, 1), Crash.AFTER)
+    error = Fault(FaultKind.UNEXPECTED, Place("", "Charge", 1, 2), "UnexpectedError")
+    run = shortened(tmp_path, (crash, error))
+    assert run.script.faults == (replace(error, place=Place("", "Charge", 1, 1)),)
+
+
+def test_the_input_of_the_file_stays(tmp_path: Path) -> None:
+    tests = f"input: {{order: 4711, lines: [1, 2]}}\n{NEVER_FAILS}"
+    error = Fault(FaultKind.UNEXPECTED, Place("", "Charge", 1, 1), "UnexpectedError")
+    assert shortened(tmp_path, (error,), tests).case.input == {"order": 4711, "lines": [1, 2]}

@@ -155,6 +155,11 @@ def is_error(fault: Fault) -> bool:
     return fault.kind in _ERRORS or fault.kind in (FaultKind.INVALID, FaultKind.FAILED_CALLBACK)
 
 
+def is_plain(fault: Fault) -> bool:
+    """Whether it is one error of one call."""
+    return fault.kind in _ERRORS and fault.times == 1
+
+
 def replaces(fault: Fault) -> bool:
     """Whether the callee does not get to answer what it would."""
     return fault.kind in _REPLACING or fault.detail == Crash.BEFORE

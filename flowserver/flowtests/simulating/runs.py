@@ -87,7 +87,10 @@ class Simulator:
     def __init__(self, file: TestFile, rules: Rules, settings: SimulationSettings) -> None:
         self._file = file
         self._rules = rules
-        self._chosen = settings.faults
+        self.chosen = settings.faults
+        """The kinds of faults that runs can have."""
+        self.inputs = file.inputs
+        """Those of the file and of its tests."""
         self._schema = settings.input_schema
         self._data = {id(source.flow): MadeUpData(source.flow) for source in file.sources}
 
@@ -101,7 +104,7 @@ class Simulator:
         case = Case(
             "simulated", _NOWHERE, self._input(script), self._file.started_ms, EXECUTION_NAME, Mocks(), _ANYTHING
         )
-        calls = SimulatedCalls(self._file, case, _Drawn(script, self._chosen).draw, self._maker(script), watcher)
+        calls = SimulatedCalls(self._file, case, _Drawn(script, self.chosen).draw, self._maker(script), watcher)
         rules = self._rules
         virtual = VirtualRun(
             self._file, case, rules.limits, rules.missing_source, _LoopGuard(watcher).observe, None, calls

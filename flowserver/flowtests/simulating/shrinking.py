@@ -1,4 +1,5 @@
-"""Makes a run that breaks a property shorter: fewer faults, plainer data, a smaller input. Deterministic.
+"""Makes a run that breaks a property shorter: fewer and plainer faults, plainer data, a smaller input if it is made up.
+Deterministic.
 
 The shorter run has the same mistake: it breaks the property at the same step and in the same way, and its execution
 ends by the same error of the same step, or without one. Otherwise the report would be about another mistake than the
@@ -13,8 +14,10 @@ from typing import Final
 
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.flowtests.choices import PLAIN_SIZE
+from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE
+from flowserver.flowtests.simulating.faults import Fault, faults_of, is_plain
 from flowserver.flowtests.simulating.runs import INPUT, Script, SimulatedRun, Simulator, data_key
 from flowserver.flowtests.step_paths import general
 from flowserver.machine.state import Status
@@ -64,7 +67,7 @@ class _Shrinking:
         yield from self._with_fewer_faults(script)
         if script.data is not None:
             yield from self._with_plainer_data(script)
-        if self._property.name not in _KEEPS_INPUT:
+        if self._property.name not in _KEEPS_INPUT and self._run.case.input not in self._simulator.inputs:
             for smaller in _smaller_documents(self._run.case.input):
                 if self._simulator.may_be_input(smaller):
                     yield replace(script, input=smaller)
@@ -76,10 +79,32 @@ class _Shrinking:
             for begin in range(0, len(faults), size):
                 yield replace(script, faults=faults[:begin] + faults[begin + size :])
             size //= 2
+        yield from self._with_earlier_faults(script)
         for position, fault in enumerate(faults):
             if fault.times > 1:
                 once = replace(fault, times=1)
                 yield replace(script, faults=(*faults[:position], once, *faults[position + 1 :]))
+        yield from self._with_plainer_faults(script)
+
+    def _with_earlier_faults(self, script: Script) -> Iterator[Script]:
+        """Without a fault for which a call is repeated: those that meet the repeated calls come so much earlier."""
+        for position, fault in enumerate(script.faults):
+            others = (*script.faults[:position], *script.faults[position + 1 :])
+            after = [
+                each for each in others if each.place[:3] == fault.place[:3] and each.place.call > fault.place.call
+            ]
+            if after:
+                yield replace(script, faults=tuple(_earlier(each) if each in after else each for each in others))
+
+    def _with_plainer_faults(self, script: Script) -> Iterator[Script]:
+        """With one error of a call in place of several, or of something that a reader has to think about."""
+        by_place = {place: ordered for ordered, place, _ in self._run.calls.answers}
+        for position, fault in enumerate(script.faults):
+            ordered = by_place.get(fault.place)
+            if ordered is not None and not is_plain(fault) and fault.kind != FaultKind.OUTAGE:
+                for other in faults_of(ordered, fault.place, self._simulator.chosen):
+                    if is_plain(other):
+                        yield replace(script, faults=(*script.faults[:position], other, *script.faults[position + 1 :]))
 
     def _with_plainer_data(self, script: Script) -> Iterator[Script]:
         keys = dict.fromkeys([INPUT, *(data_key(place) for _, place, _ in self._run.calls.answers)])
@@ -99,6 +124,10 @@ class _Shrinking:
             return False
         self._run, self._broken = run, broken
         return True
+
+
+def _earlier(fault: Fault) -> Fault:
+    return replace(fault, place=fault.place._replace(call=fault.place.call - 1))
 
 
 _NUMBER: Final = re.compile(r"\d+")
