@@ -18,13 +18,14 @@ MORE, MORE_OF_REAL = 80, 300
 
 @pytest.mark.parametrize("flow", [*entries(CORRECT), *entries(BEHAVIOURAL)], ids=lambda flow: flow.name)
 def test_all_goals_of_a_flow_are_reached(flow: Entry) -> None:
-    found = search(flow.name, flow.text, LIMITS, MORE_OF_REAL)
+    has_left = any(goal.startswith(f"{flow.name}:") for goal in LEFT)
+    found = search(flow.name, flow.text, LIMITS, MORE if has_left else MORE_OF_REAL)
     assert set(found.left) <= set(LEFT)
     assert found.share == 1 or found.left
 
 
 def test_most_goals_of_random_flows_are_reached() -> None:
-    found = search_seeds(range(10), MORE)
+    found = search_seeds(range(7), MORE)
     assert found.goals.total() > 100
     assert found.share > 0.75, str(found)
     unexplained = [goal for goal, reason in found.left.items() if reason == NOT_FOUND]
