@@ -8,6 +8,7 @@ ENDS: Final = "ends"
 OWN_MISTAKE: Final = "own-mistake"
 UNDONE: Final = "undone"
 UNDONE_WITHOUT_NEED: Final = "undone-without-need"
+DONE_TWICE: Final = "done-twice"
 SUCCEEDS: Final = "succeeds"
 
 OF_EVERY_FLOW: Final[dict[str, tuple[Severity, str]]] = {
@@ -24,6 +25,11 @@ OF_EVERY_FLOW: Final[dict[str, tuple[Severity, str]]] = {
     UNDONE_WITHOUT_NEED: (
         Severity.WARNING,
         "No step whose name says that it undoes work, and to which a `catch` leads, runs if nothing failed.",
+    ),
+    DONE_TWICE: (
+        Severity.WARNING,
+        "After a call that may have done its work, its function is not called with the same input under another "
+        "idempotency key: of steps that take money by their names, or are undone by another.",
     ),
     SUCCEEDS: (Severity.WARNING, "At least one of all runs succeeds."),
 }

@@ -47,6 +47,8 @@ class Record:
     """How often an attempt of a step, or the step itself, failed."""
     unsure: set[str] = field(default_factory=set)
     """The steps with an attempt that may have done its work or not."""
+    lost: list[tuple[str, int]] = field(default_factory=list)
+    """Such attempts, in order: the path, and how many calls were made before."""
     errors: set[str] = field(default_factory=set)
     """The errors that attempts failed with."""
     calls: list[Call] = field(default_factory=list)
@@ -79,3 +81,4 @@ class Record:
             self.errors.add(error)
             if error in UNSURE_ERRORS:
                 self.unsure.add(path)
+                self.lost.append((path, len(self.calls)))

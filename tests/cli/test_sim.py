@@ -201,7 +201,7 @@ def test_a_file_with_no_place_for_tests_stays_as_it_is(run, folder):
 def test_junit_report(run, folder):
     run("sim", "lost.yaml", "null.yaml", "--junitxml", "report.xml")
     lost, null = ElementTree.parse(folder / "report.xml").getroot()
-    assert (lost.get("tests"), lost.get("failures"), null.get("failures")) == ("6", "1", "1")
+    assert (lost.get("tests"), lost.get("failures"), null.get("failures")) == ("7", "1", "1")
     (failed,) = (case for case in lost if case.find("failure") is not None)
     assert failed.get("name") == "compensated"
     assert "Ship fails with" in failed.find("failure").text

@@ -6,7 +6,7 @@ import pytest
 
 from flowserver.expressions.conditions import compile_condition
 from flowserver.flowtests.fault_names import FaultKind
-from flowserver.flowtests.properties import Always
+from flowserver.flowtests.properties import Always, AtMostOnce
 from flowserver.flowtests.simulating import SimulationSettings, simulate
 from flowserver.language.diagnostics import Severity
 from tests.analysis.test_correct_flows import FLOWS
@@ -23,6 +23,7 @@ FOUND = {
     "foreach-over-object": "own-mistake",
     "goto-to-itself": "ends",
     "parameter-not-mapped": "own-mistake",
+    "retry-by-catch": "done-twice",
     "token-never-passed": "succeeds",
     "token-not-in-message": "succeeds",
     "undo-after-success": "undone-without-need",
@@ -160,23 +161,73 @@ AGAIN = """version: v1
 type: flow
 steps:
   - type: task
-    name: Charge
-    resourceArn: acs:fc:::functions/charge
+    name: Look
+    resourceArn: acs:fc:::functions/look
     catch: [{errors: [FnF.ALL], goto: Pause}]
     end: true
   - {type: wait, name: Pause, duration: 60}
-  - {type: choice, name: Again, choices: [{condition: "true", goto: Charge}]}
+  - {type: choice, name: Again, choices: [{condition: "true", goto: Look}]}
 """
 
 
 def test_a_loop_without_a_bound_shows_when_a_service_is_down_for_good() -> None:
     (failure,) = simulate(AGAIN).failures
-    assert (failure.property, failure.severity, failure.path) == ("ends", Severity.WARNING, "Charge")
+    assert (failure.property, failure.severity, failure.path) == ("ends", Severity.WARNING, "Look")
     assert [fault.kind for fault in failure.run.script.faults] == [FaultKind.OUTAGE]
     texts = [each.text for each in failure.story]
-    assert texts.count("fault: Charge is called, and is down from now on") == 1
+    assert texts.count("fault: Look is called, and is down from now on") == 1
     assert texts[-1] == "and so on: there is no end"
     assert simulate(AGAIN, settings=SimulationSettings(faults=frozenset({FaultKind.SERVER_ERROR}))).failures == ()
+
+
+TWICE = """version: v1
+type: flow
+steps:
+  - type: task
+    name: Charge
+    resourceArn: acs:fc:::services/pay/functions/charge
+    inputMappings: [{target: total, source: $input.total}]
+    errorMappings: [{target: why, source: $local.error}]
+    catch: [{errors: [FC.Unknown], goto: Again}]
+    end: true
+  - type: task
+    name: Again
+    resourceArn: acs:fc:::services/pay/functions/charge
+    inputMappings: [{target: total, source: $input.total}]
+"""
+RIGHT = {
+    "the charge is refused": TWICE.replace("FC.Unknown", "Declined"),
+    "another input": TWICE.replace("Again\n", "Again\n").replace(
+        "source: $input.total}]\n    err", "source: $input.sum}]\n    err"
+    ),
+    "a key of its own": TWICE.replace("{target: total", "{target: requestId, source: $input.id}, {target: total"),
+    "the execution as a key": TWICE.replace(
+        "{target: total", "{target: x, source: $context.execution.name}, {target: total"
+    ),
+    "a step that only looks": TWICE.replace("Charge", "Look").replace("/charge", "/look"),
+    "undone before": TWICE.replace("goto: Again", "goto: Refund").replace(
+        "  - type: task\n    name: Again",
+        "  - {type: task, name: Refund, resourceArn: 'acs:fc:::services/pay/functions/refund'}\n"
+        "  - type: task\n    name: Again",
+    ),
+}
+
+
+def test_at_most_once_of_the_file_says_it_all() -> None:
+    once = SimulationSettings(properties=(AtMostOnce("pay/charge"),))
+    assert {each.property for each in simulate(TWICE, settings=once).failures} == {"atMostOnce"}
+
+
+def test_a_charge_whose_reply_was_lost_is_not_made_again() -> None:
+    (failure,) = simulate(TWICE).failures
+    assert (failure.property, failure.severity, failure.path) == ("done-twice", Severity.WARNING, "Charge")
+    assert "step Again calls the function again, with the same input" in failure.message
+    assert [(fault.place.path, fault.detail) for fault in failure.run.script.faults] == [("Charge", "FC.Unknown")]
+
+
+@pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)
+def test_a_charge_may_be_made_again(text: str) -> None:
+    assert [each.message for each in simulate(text).failures if each.property == "done-twice"] == []
 
 
 def errors_in(text: str) -> list[str]:

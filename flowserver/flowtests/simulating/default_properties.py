@@ -11,7 +11,7 @@ from typing import Final
 
 from flowserver.analysis.compensation import ends_use, undoes_by_name
 from flowserver.base.json_values import JsonObject
-from flowserver.flowtests.properties import Broken, Compensated, Property, failed_after_retries
+from flowserver.flowtests.properties import AtMostOnce, Broken, Compensated, Property, failed_after_retries
 from flowserver.flowtests.property_names import (
     ENDS,
     OWN_MISTAKE,
@@ -19,10 +19,12 @@ from flowserver.flowtests.property_names import (
     UNDONE_WITHOUT_NEED,
 )
 from flowserver.flowtests.records import Record
-from flowserver.flowtests.simulating.undo_names import undo_pairs
+from flowserver.flowtests.resource_names import meant_by_key
+from flowserver.flowtests.simulating.done_twice import NotDoneTwice
+from flowserver.flowtests.simulating.undo_names import takes_money, undo_pairs
 from flowserver.flowtests.step_paths import names_step, step_at, walk
 from flowserver.language.arrows import Way, arrows_from
-from flowserver.language.graph import FailStep, Flow, Span, TaskStep
+from flowserver.language.graph import FailStep, Flow, FunctionTarget, Span, TaskStep
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.state import Status
 
@@ -123,12 +125,13 @@ class UndoneOnlyIfNeeded:
 
 
 def default_properties(flow: Flow, given: Sequence[Property] = ()) -> tuple[Property, ...]:
-    """The properties that are checked of every flow. Steps whose undoing is among those given are left to these."""
+    """The properties that are checked of every flow. Steps that those given are about are left to these."""
     compensated = [each.step for each in given if isinstance(each, Compensated)]
-    return (Ends(), NoOwnMistake(), *_undoing(flow, compensated))
+    once = [each.key for each in given if isinstance(each, AtMostOnce)]
+    return (Ends(), NoOwnMistake(), *_undoing(flow, compensated, once))
 
 
-def _undoing(flow: Flow, compensated: Sequence[str]) -> Iterator[Property]:
+def _undoing(flow: Flow, compensated: Sequence[str], once: Sequence[str]) -> Iterator[Property]:
     """What the names of steps say. Steps in loops are left out: which of their entries is meant is not known."""
     paths = {path: step for path, step in walk(flow) if isinstance(step, TaskStep) and "[" not in path}
     goals = {
@@ -148,3 +151,11 @@ def _undoing(flow: Flow, compensated: Sequence[str]) -> Iterator[Property]:
     for done, undo in pairs:
         if not any(names_step(each, done, paths[done].name) for each in compensated):
             yield UndoneIfNeeded(done, undo, all_undoing)
+    undone = {done for done, _ in pairs}
+    for path, step in paths.items():
+        target = step.target
+        if not isinstance(target, FunctionTarget) or path in all_undoing:
+            continue
+        is_given = any(names_step(key, path, step.name) or meant_by_key(key, target) for key in once)
+        if not is_given and (path in undone or takes_money(step)):
+            yield NotDoneTwice(path, target, all_undoing)

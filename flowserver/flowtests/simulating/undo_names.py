@@ -83,6 +83,12 @@ def undo_pairs(tasks: Mapping[str, TaskStep], caught: Set[str]) -> Iterator[tupl
         yield from ((done, undo) for done, (verb, *of) in doing.items() if what and of == what and verb in _CREATES)
 
 
+def takes_money(step: TaskStep) -> bool:
+    """Whether a step or its function takes money, by its name."""
+    function = step.target.function if isinstance(step.target, FunctionTarget) else ""
+    return any(words and words[0] in _PAYS for words in map(_words, (step.name, function)))
+
+
 def _undoing_name(step: TaskStep) -> str:
     """The name that says what the step undoes: its own, or that of its function."""
     is_function = isinstance(step.target, FunctionTarget) and not names_undoing(step.name)
