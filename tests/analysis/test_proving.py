@@ -549,3 +549,33 @@ steps:
     world.reply(Success({}), world.calls[-1])
     world.wake()
     assert world.execution.error == TASK_TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(
+            "  - type: parallel\n    name: both\n    branches:\n"
+            "      - steps: [{type: wait, name: a, duration: 40}]\n      - steps: [{type: wait, name: b, duration: 40}]\n",
+            id="branches run beside each other",
+        ),
+        pytest.param(
+            "  - type: foreach\n    name: each\n    iterationMapping: {collection: $.items, item: item}\n"
+            "    steps: [{type: wait, name: a, duration: 59}]\n  - {type: wait, name: b, duration: 59}\n",
+            id="a list may be empty",
+        ),
+        pytest.param(
+            "  - {type: wait, name: a, duration: $.seconds}\n  - {type: wait, name: b, duration: 59}\n",
+            id="a computed wait may be over at once",
+        ),
+        pytest.param(
+            "  - {type: wait, name: a, timestamp: $.at}\n  - {type: wait, name: b, duration: 59}\n",
+            id="an instant may be past",
+        ),
+    ],
+)
+def test_waits_that_may_end_in_time_outlive_no_flow(steps: str) -> None:
+    text = f"{HEADER}timeoutSeconds: 60\nsteps:\n{steps}"
+    assert "wait-outlives-flow" not in [name for _, name in ids_in(text)]
+    longer = text.replace("name: b, duration: 40", "name: b, duration: 61").replace("duration: 59", "duration: 61")
+    assert "wait-outlives-flow" in [name for _, name in ids_in(longer)]
