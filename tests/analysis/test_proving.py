@@ -556,7 +556,8 @@ steps:
     [
         pytest.param(
             "  - type: parallel\n    name: both\n    branches:\n"
-            "      - steps: [{type: wait, name: a, duration: 40}]\n      - steps: [{type: wait, name: b, duration: 40}]\n",
+            "      - steps: [{type: wait, name: a, duration: 40}]\n"
+            "      - steps: [{type: wait, name: b, duration: 40}]\n",
             id="branches run beside each other",
         ),
         pytest.param(
