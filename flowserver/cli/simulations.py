@@ -84,7 +84,7 @@ def sim(
     settings = read_language_settings({"limits": limits, "lenient": lenient, "missing_source": missing_source})
     rules = Rules(Limits.of(settings.limits), settings.missing_source)
     chosen = _Options(rules, Loader(rules.limits, lenient=settings.lenient), settings.lenient, runs, seed, faults, run)
-    names = list(dict.fromkeys(names_in(files)))
+    names = list(dict.fromkeys(map(_with_tests, names_in(files))))
     simulated = [found for name in names if (found := _simulate(name, chosen)) is not None]
     if junit_file is not None:
         done = [each.simulation for each in simulated if each.simulation is not None]
@@ -143,22 +143,27 @@ def _fault(name: str) -> FaultKind:
     return FaultKind(name)
 
 
-def _simulate(name: str, options: _Options) -> SimulatedFile | None:
-    """The simulation of a flow; None, after a line on stderr, if it cannot be read."""
+def _with_tests(name: str) -> str:
+    """The test file beside a flow, if there is one: both names mean one simulation."""
     beside = Path(name).with_suffix(SUFFIX)
-    is_test = name.endswith(SUFFIX)
-    tests = name if is_test else str(beside) if name != STDIN and beside.is_file() else None
-    text = read_definition(tests or name)
+    has_tests = name != STDIN and not name.endswith(SUFFIX) and beside.is_file()
+    return str(beside) if has_tests else name
+
+
+def _simulate(name: str, options: _Options) -> SimulatedFile | None:
+    """The simulation of a flow, or of a test file; None, after a line on stderr, if it cannot be read."""
+    text = read_definition(name)
     if text is None:
         return None
     try:
-        file = options.loader.load(Path(tests), text) if tests else _alone(name, text, options)
+        is_test = name.endswith(SUFFIX)
+        file = options.loader.load(Path(name), text) if is_test else _alone(name, text, options)
     except DefinitionRejected as rejected:
-        return SimulatedFile(tests or name, text, rejected)
+        return SimulatedFile(name, text, rejected)
     settings = options.settings_of(file)
     if options.run is not None:
-        return SimulatedFile(tests or name, text, None, repeat_run(file, options.rules, settings, options.run))
-    return SimulatedFile(tests or name, text, None, simulate_file(file, options.rules, settings))
+        return SimulatedFile(name, text, None, repeat_run(file, options.rules, settings, options.run))
+    return SimulatedFile(name, text, None, simulate_file(file, options.rules, settings))
 
 
 def _alone(name: str, text: str, options: _Options) -> TestFile:

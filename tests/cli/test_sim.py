@@ -73,6 +73,12 @@ def test_recorded_values_are_written_out(run, folder):
     assert "&id" not in text
 
 
+def test_a_flow_and_its_test_file_are_one_simulation(run, folder):
+    names = ["lost.yaml", "lost.flowtest.yaml", "./lost.yaml", "safe.yaml"]
+    found = json.loads(run("sim", *names, "--runs", "3", "-o", "json").stdout)
+    assert [each["file"] for each in found] == ["lost.flowtest.yaml", "safe.yaml"]
+
+
 def test_tasks_without_faults_are_named(run, folder):
     few = run("sim", "safe.yaml", "--runs", "1").stdout
     assert "\n  0 of 3 tasks met each kind of fault; Charge met no " in few
