@@ -5,6 +5,7 @@ that of editors, so that parts of a text would go to wrong places. A definition 
 """
 
 import asyncio
+import logging
 from functools import partial
 from typing import Final
 
@@ -23,6 +24,8 @@ from flowserver.lsp.shown import SOURCE, Shown
 
 QUIET_SECONDS: Final = 0.2
 """A changed file is checked when it has not changed for so long."""
+
+logger = logging.getLogger(__name__)
 
 _SNIPPETS: Final = "text_document.completion.completion_item.snippet_support"
 
@@ -79,10 +82,15 @@ class FlowLanguageServer(LanguageServer):
         opened = self.files.get(uri)
         if opened is None:
             return
-        marks = await self._checking.run(partial(self._check_now, opened))
+        shown = self.shown(opened)
+        try:
+            marks = await self._checking.run(partial(self._check_now, opened))
+            diagnostics = [shown.diagnostic(mark, uri) for mark in marks]
+        except Exception as error:
+            logger.exception("the check of %s failed", uri)
+            diagnostics = [shown.failure(error)]
         if self.files.get(uri) is opened:
-            shown = self.shown(opened)
-            self._publish(uri, opened.version, [shown.diagnostic(mark, uri) for mark in marks])
+            self._publish(uri, opened.version, diagnostics)
 
     def _check_now(self, opened: OpenFile) -> list[Mark]:
         if isinstance(opened.file, Definition):

@@ -43,6 +43,7 @@ _SYMBOL_KINDS: Final = {
     GROUP: types.SymbolKind.Namespace,
     TEST: types.SymbolKind.Method,
 }
+_CHECK_FAILED: Final = "check-failed"
 _NEVER_RUNS: Final = "unreachable-step"
 
 
@@ -65,6 +66,16 @@ class Shown:
     def offset(self, position: types.Position) -> int:
         """The offset of a place."""
         return self._text.offset_at(Position(position.line, position.character), self._units)
+
+    def failure(self, error: Exception) -> types.Diagnostic:
+        """What takes the place of the findings when a check fails by a mistake of the server."""
+        return types.Diagnostic(
+            range=self.range(Extent(0, 0)),
+            message=f"This text could not be checked: {type(error).__name__} in the language server, see its log.",
+            severity=types.DiagnosticSeverity.Error,
+            code=_CHECK_FAILED,
+            source=SOURCE,
+        )
 
     def diagnostic(self, mark: Mark, uri: str) -> types.Diagnostic:
         """A finding."""

@@ -1,8 +1,10 @@
 """The process of the language server: how it begins and ends, and what it survives."""
 
+import sys
+
 from flowserver.cli.exit_codes import ExitCode
 from tests.lsp.editor import Editor
-from tests.lsp.test_findings import VALID
+from tests.lsp.test_findings import VALID, WRONG
 from tests.support.server import PATIENCE_SECONDS
 
 
@@ -62,3 +64,37 @@ def test_a_request_before_the_handshake(tmp_path):
         editor.initialize()
         assert editor.open("a.yaml", VALID) == []
         assert editor.end() == ExitCode.DONE
+
+
+FAILS_AT_A_WORD = """
+import sys
+from flowserver.cli.program import main
+from flowserver.editing.files import Definition
+
+learn = Definition.learn
+
+def fails(definition):
+    if "dynamite" in definition.text.text:
+        raise ZeroDivisionError("a mistake of ours")
+    learn(definition)
+
+Definition.learn = fails
+sys.argv[1:] = ["lsp"]
+main()
+"""
+
+
+def test_a_check_that_fails_takes_the_place_of_old_findings_and_is_logged(tmp_path):
+    with Editor(tmp_path, command=(sys.executable, "-c", FAILS_AT_A_WORD)) as editor:
+        editor.initialize()
+        assert len(editor.open("a.yaml", WRONG)) == 2
+        editor.change("a.yaml", WRONG + "# dynamite\n")
+        (failure,) = editor.findings("a.yaml")
+        assert (failure["code"], failure["severity"]) == ("check-failed", 1)
+        assert "ZeroDivisionError" in failure["message"]
+        editor.change("a.yaml", VALID)
+        assert editor.findings("a.yaml") == []
+        assert editor.end() == ExitCode.DONE
+        log = editor.stderr()
+        assert log.count("ZeroDivisionError: a mistake of ours") == 1
+        assert "a.yaml" in log
