@@ -173,7 +173,7 @@ def renamed(
         raise CannotRename("the text is not YAML at present, so a change could go to a wrong place")
     check_new_name(step, new)
     for extent in _in_definition(file, step):
-        yield None, replaced(file.text.text, extent, step.name, new)
+        yield None, replaced(file.text.text, extent, step.name, step.name, new)
     yield from _in_tests(file, step, new, path, others)
 
 
@@ -203,7 +203,7 @@ def _edits_of_value(test: FlowTest, found: list[tuple[Mention, int]], old: str, 
         return
     for mention, at in found:
         if mention.condition is None:
-            yield replaced(text, mention.extent, old, new, at)
+            yield replaced(text, mention.extent, mention.text, old, new, at)
         else:
             start = mention.extent.start + at
             yield Edit(Extent(start, start + len(old)), new)

@@ -113,7 +113,9 @@ def test_a_new_name_goes_to_the_paths_of_what_the_step_holds(folder: Folder):
         ("a", "true", '"true"'),
         ("a", "null", '"null"'),
         ("'a'", "true", "'true'"),
-        (r'"\x61"', "b", "b"),
+        (r'"\x61"', "b", '"b"'),
+        (r'&x "\x61"', "b", '&x "b"'),
+        (r'!!str "\x61"', "true", '!!str "true"'),
         ("!!str a", "b", "!!str b"),
     ],
 )
@@ -123,6 +125,15 @@ def test_a_new_name_is_written_as_the_old_one_was(folder: Folder, written, new, 
     ((_, edit),) = renamed(file, step_at(file, offset), new, FLOW, folder)
     result = file.text.text[: edit.extent.start] + edit.text + file.text.text[edit.extent.end :]
     assert result == text.format(wanted)
+
+
+def test_a_path_that_is_written_with_escapes_keeps_its_other_steps(folder: Folder):
+    text = ORDER.replace("label", "pack")
+    test = TESTS.replace("label", "pack").replace("'pack[0].pack'", r'&x "\x70ack[0].pack"')
+    assert test.count("&x") == 1
+    folder.put("order.flowtest.yaml", test)
+    changed = rename(folder, text, "pack\n", "wrap")
+    assert '&x "wrap[0].pack"' in changed["order.flowtest.yaml"]
 
 
 def test_an_alias_is_renamed_once(folder: Folder):
