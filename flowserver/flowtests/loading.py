@@ -1,6 +1,9 @@
 """Finds flow test files and loads them with their definitions, each read once."""
 
+import errno
+import stat
 from collections.abc import Iterable, Iterator
+from os.path import realpath
 from pathlib import Path
 from typing import Final
 
@@ -48,9 +51,9 @@ class Loader:
     def of_flow(self, file: Path) -> Source:
         """The definition in a file; raises OSError, UnicodeDecodeError or DefinitionRejected."""
         self._note(file)
-        resolved = file.resolve()
+        resolved = Path(realpath(file))
         if resolved not in self._sources:
-            text = file.read_text("utf-8")
+            text = read_bounded(file, self._limits.definition_bytes_max)
             flow = parse(text, self._limits, allow_ref_tags=True, lenient=self._lenient).flow
             self._sources[resolved] = Source(file, text, flow)
         return self._sources[resolved]
@@ -70,6 +73,18 @@ class Loader:
         if file not in self._stamps:
             self._stamps[file] = stamp_of(file)
         self.named[file] = self._stamps[file]
+
+
+def read_bounded(file: Path, bytes_max: int) -> str:
+    """The text of a file; raises UnicodeDecodeError, and OSError also for what is larger or can wait for a writer."""
+    mode = file.stat().st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        raise OSError(errno.EINVAL, "this is no regular file", str(file))
+    with file.open(encoding="utf-8") as opened:
+        text = opened.read(bytes_max + 1)
+    if len(text) > bytes_max:
+        raise OSError(errno.EFBIG, f"this file has more than {bytes_max} bytes", str(file))
+    return text
 
 
 def stamp_of(file: Path) -> Stamp:

@@ -191,6 +191,8 @@ class _Reader:
             reason = f"{shown(node.text)}: {error.strerror}"
         except UnicodeDecodeError:
             reason = f"{shown(node.text)} is not UTF-8 text"
+        except ValueError:
+            reason = f"{shown(node.text)} cannot be the name of a file"
         except DefinitionRejected as error:
             reason = f"{shown(node.text)} has errors: {error.message}"
             hint = "`flowserver validate` shows all of them"

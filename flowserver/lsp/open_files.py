@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from os.path import realpath
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,7 @@ from flowserver.base.limits import Limits
 from flowserver.editing.files import Definition, EditedFile, FlowTest
 from flowserver.flowtests.cases import Source
 from flowserver.flowtests.file_names import SUFFIX
-from flowserver.flowtests.loading import schema_of
+from flowserver.flowtests.loading import read_bounded, schema_of
 from flowserver.flowtests.real_calls import unopened
 from flowserver.language.parser import parse
 
@@ -113,10 +114,10 @@ class OpenFiles:
         seen = set()
         for each in self.tests_open_on(file.as_uri()):
             if (path := path_of(each.uri)) is not None and isinstance(each.file, FlowTest):
-                seen.add(path.resolve())
+                seen.add(realpath(path))
                 yield path, each.file
         for path in islice(sorted(file.parent.glob(f"*{SUFFIX}")), FOLDER_FILES_MAX):
-            test = None if path.resolve() in seen or self._opened(path) else self._on_disk(path)
+            test = None if realpath(path) in seen or self._opened(path) else self._on_disk(path)
             if isinstance(test, FlowTest) and any(_same(path.parent / name, file) for name in test.definitions):
                 yield path, test
 
@@ -128,9 +129,7 @@ class OpenFiles:
             known = self._read.get(path)
             if known is not None and known[0] == stamp:
                 return known[1]
-            if status.st_size > self._limits.flow_test_bytes_max:
-                return None
-            file = self._file(path.as_uri(), path.read_text("utf-8"), None)
+            file = self._file(path.as_uri(), read_bounded(path, self._limits.flow_test_bytes_max), None)
         except (OSError, ValueError):
             return None
         if file is not None:
@@ -142,7 +141,8 @@ class OpenFiles:
     def of_flow(self, file: Path) -> Source:
         """The definition in a file, as the editor has it; raises OSError, UnicodeDecodeError or DefinitionRejected."""
         opened = self._opened(file)
-        text = file.read_text("utf-8") if opened is None else opened.file.text.text
+        bytes_max = self._limits.definition_bytes_max
+        text = read_bounded(file, bytes_max) if opened is None else opened.file.text.text
         return Source(file, text, parse(text, self._limits, allow_ref_tags=True, lenient=self._lenient).flow)
 
     of_sub_flow = of_flow
@@ -164,4 +164,7 @@ def path_of(uri: str) -> Path | None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+    try:
+        return realpath(one) == realpath(other)
+    except ValueError:  # a flow test can name a file with a character that no name has
+        return False

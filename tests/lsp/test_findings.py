@@ -1,5 +1,6 @@
 """`flowserver lsp` as an editor sees it: what it publishes about the texts that it gets."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,6 +102,24 @@ def test_a_flow_test_is_checked_with_the_definition_that_is_open(editor):
     assert editor.findings("a.flowtest.yaml") == []
     (missing,) = editor.open("b.flowtest.yaml", test.replace("a.yaml", "b.yaml"))
     assert missing["code"] == "unusable-flow"
+
+
+def test_a_file_that_a_flow_test_cannot_use_is_reported_without_reading_all_of_it(editor):
+    bytes_max = Limits().definition_bytes_max
+    with (editor.folder / "large.yaml").open("wb") as large:
+        large.truncate(1 << 40)  # a hole: it takes no space, and far more memory than there is
+    os.mkfifo(editor.folder / "pipe.yaml")
+    test = "flow: NAME\ntests: [{name: one}]\n"
+    for name, reason in {
+        "large.yaml": f"this file has more than {bytes_max} bytes",
+        "pipe.yaml": "this is no regular file",
+        r'"a\0.yaml"': "cannot be the name of a file",
+    }.items():
+        (found,) = editor.open("a.flowtest.yaml", test.replace("NAME", name))
+        assert found["code"] == "unusable-flow"
+        assert reason in found["message"]
+        assert editor.open("b.yaml", VALID) == []
+        editor.close_all()
 
 
 OTHERS = {
