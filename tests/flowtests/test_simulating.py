@@ -6,7 +6,7 @@ import pytest
 
 from flowserver.expressions.conditions import compile_condition
 from flowserver.flowtests.fault_names import FaultKind
-from flowserver.flowtests.properties import Always, AtMostOnce
+from flowserver.flowtests.properties import Always, AtMostOnce, Compensated
 from flowserver.flowtests.simulating import SimulationSettings, simulate
 from flowserver.language.diagnostics import Severity
 from tests.analysis.test_correct_flows import FLOWS
@@ -228,6 +228,12 @@ def test_a_charge_whose_reply_was_lost_is_not_made_again() -> None:
 @pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)
 def test_a_charge_may_be_made_again(text: str) -> None:
     assert [each.message for each in simulate(text).failures if each.property == "done-twice"] == []
+
+
+def test_work_that_is_not_undone_is_found_in_each_way() -> None:
+    settings = SimulationSettings(properties=(Compensated("BookFlight", "CancelFlight"),))
+    ways = {failure.message.rpartition(": ")[2] for failure in simulate(TRIP, settings=settings).failures}
+    assert ways == {"CancelFlight does not run", "CancelFlight does not succeed"}
 
 
 def errors_in(text: str) -> list[str]:

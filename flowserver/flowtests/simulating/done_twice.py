@@ -1,7 +1,7 @@
 """The property that work with a price is not done twice: a reply was lost, and the function is called anew.
 
 A retry has the idempotency key of the first attempt, so the function can tell. A `catch` that leads to the step again,
-or to another one that calls the same function, has another key: the function charges twice, unless its input has a key.
+or to another step with the same function, has another key: the function charges twice, unless its input has a key.
 """
 
 import re

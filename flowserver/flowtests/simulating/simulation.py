@@ -19,7 +19,7 @@ from flowserver.flowtests.cases import Mocks, Source, TestFile
 from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.outcomes import Rules
-from flowserver.flowtests.properties import Broken, Property
+from flowserver.flowtests.properties import Broken, Compensated, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE, SUCCEEDS, severity_of
 from flowserver.flowtests.simulating.default_properties import UndoneIfNeeded, default_properties
 from flowserver.flowtests.simulating.exploring import Exploration
@@ -167,8 +167,8 @@ class _Simulation:
             ),
             *settings.properties,
         ]
-        self._found: dict[tuple[int, str | None, bool], _Found] = {}
-        """By property, step, and whether an outage keeps the run from its end."""
+        self._found: dict[tuple[int, str | None, bool, str | None], _Found] = {}
+        """By property, step, whether an outage keeps the run from its end, and how work is not undone."""
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._units = self._cut_short = 0
@@ -188,8 +188,8 @@ class _Simulation:
                 break
         found = [
             each
-            for (position, path, has_outage), each in self._found.items()
-            if not (has_outage and (position, path, False) in self._found)
+            for (position, path, has_outage, way), each in self._found.items()
+            if not (has_outage and (position, path, False, way) in self._found)
         ]
         return self._result((*map(self._shortest, found), *self._of_all()), self._coverage)
 
@@ -278,7 +278,8 @@ class _Simulation:
 
     def _note_broken(self, position: int, broken: Broken, number: int, run: SimulatedRun) -> None:
         has_outage = run.record.endless is not None and FaultKind.OUTAGE in (each.kind for each in run.script.faults)
-        key = position, broken.path, has_outage
+        way = broken.message if isinstance(self._properties[position], Compensated) else None
+        key = position, broken.path, has_outage, way
         known = self._found.get(key)
         if known is None:
             self._found[key] = _Found(self._properties[position], broken, run, number)

@@ -61,7 +61,7 @@ class _Teller:
         self._steps: dict[int, StepsByPath] = {}
         """By the identity of the flow."""
         self._outages: set[Fault] = set()
-        """Those that are told: they meet each call from the first on."""
+        """Those in the story already: they meet each call from the first on."""
         self._repeats = 0
         """How often the last sentence was said again."""
 
