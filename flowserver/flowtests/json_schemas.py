@@ -1,6 +1,7 @@
 """JSON Schemas of outputs and inputs. Loaded when a test file has one: its library takes long to load.
 
-A schema fetches nothing: `$ref` reaches only into the schema itself.
+A schema fetches nothing: `$ref` reaches only into the schema itself. Its regular expressions are those of
+`schema_patterns`, which take time in proportion to the text.
 """
 
 from typing import Any, Final
@@ -9,6 +10,7 @@ from jsonschema import exceptions, validators
 from referencing import Registry
 
 from flowserver.base.json_values import Json, JsonObject
+from flowserver.flowtests.schema_patterns import FORMATS, linear, unbounded_part
 from flowserver.flowtests.schemas import Schema, SchemaInvalid, SchemaMistake
 
 MESSAGE_CHARACTERS_MAX: Final = 300
@@ -23,10 +25,13 @@ def compiled(document: JsonObject) -> Schema:
     except (TypeError, AttributeError, ValueError):
         raise SchemaInvalid("`$schema` is not the URI of a draft", ("$schema",)) from None
     try:
-        kind.check_schema(document)
+        kind.check_schema(document, format_checker=FORMATS)
     except exceptions.SchemaError as error:
-        raise SchemaInvalid(_cut(error.message), tuple(error.absolute_path)) from None
-    return _Compiled(document, kind(document, registry=Registry()))
+        message = str(error.cause) if error.cause is not None else error.message
+        raise SchemaInvalid(_cut(message), tuple(error.absolute_path)) from None
+    if (path := unbounded_part(document)) is not None:
+        raise SchemaInvalid("`patternProperties` cannot be used together with `unevaluatedProperties`", path)
+    return _Compiled(document, linear(kind)(document, registry=Registry()))
 
 
 class _Compiled:

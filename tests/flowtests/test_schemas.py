@@ -86,6 +86,18 @@ def test_a_reference_to_what_is_no_schema_fails_the_test(run_tests, part):
             "tests: [{name: a, expect: {outputSchema: {properties: {n: {type: numbr}}}}}]",
             "2:60 bad-value: this is no JSON Schema: 'numbr' is not valid under any of the given schemas",
         ),
+        (
+            "tests: [{name: a, expect: {outputSchema: {properties: {n: {pattern: '(?=a)b'}}}}}]",
+            "2:60 bad-value: this is no JSON Schema: the regular expression `(?=a)b` cannot be used: look-around",
+        ),
+        (
+            "tests: [{name: a, expect: {outputSchema: {patternProperties: {'(': {}}}}}]",
+            "2:43 bad-value: this is no JSON Schema: the regular expression `(` cannot be used: unclosed group",
+        ),
+        (
+            "tests: [{name: a, expect: {outputSchema: {patternProperties: {a: {}}, unevaluatedProperties: false}}}]",
+            "2:71 bad-value: this is no JSON Schema: `patternProperties` cannot be used together with",
+        ),
         ("sim: {inputSchema: {pattern: x}}", "2:21 bad-value: values cannot be made by `pattern`"),
         ("sim: {inputSchema: {properties: {a: {format: ipv4}}}}", "2:38 bad-value: values can be made for the formats"),
         ("sim: {inputSchema: {items: {$ref: '#/$defs/x'}}}", "2:29 bad-value: `$ref` leads to no schema in this one"),
@@ -117,6 +129,42 @@ def test_mistakes_have_places(mistakes, text, mistake):
     found = mistakes(STEPS, text)
     assert any(each.startswith(mistake) for each in found), found
     assert len({each.partition(" ")[0] for each in found}) == len(found), "one mistake is said twice"
+
+
+WITHOUT_END = "(a+)+$"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"pattern": WITHOUT_END}, "a" * 60 + "!"),
+        ({"properties": {"next": {"$ref": "#"}}, "pattern": WITHOUT_END}, {"next": "a" * 60 + "!"}),
+        ({"patternProperties": {WITHOUT_END: False}}, {"a" * 60 + "!": 1}),
+        ({"patternProperties": {WITHOUT_END: False}, "additionalProperties": False}, {"a" * 60 + "!": 1}),
+        ({"propertyNames": {"pattern": WITHOUT_END}}, {"a" * 60 + "!": 1}),
+        ({"type": "array", "contains": {"pattern": WITHOUT_END}}, ["a" * 60 + "!"]),
+        ({"allOf": [{"$ref": "#/x"}], "x": {"items": {"pattern": WITHOUT_END}}}, ["a" * 60 + "!"]),
+    ],
+)
+@pytest.mark.parametrize("draft", ["draft-07", "draft/2019-09", "draft/2020-12"])
+def test_an_expression_that_goes_back_without_end_is_decided_at_once(schema, value, draft):
+    http = "http" if draft[5] == "-" else "https"
+    named = {"$schema": f"{http}://json-schema.org/{draft}/schema", **schema}
+    is_right = "patternProperties" in schema and "additionalProperties" not in schema
+    assert (compiled(named).mistake_in(value) is None) == is_right
+
+
+def test_expressions_find_a_part_of_a_text_or_name():
+    schema = {
+        "patternProperties": {"^x-": {"type": "integer"}, "é$": True},
+        "properties": {"id": {"pattern": r"\d{2}$"}},
+        "additionalProperties": False,
+    }
+    valid = compiled(schema)
+    assert valid.mistake_in({"id": "a12", "x-a": 1, "caf\u00e9": {}, "\ud800é": 2}) is None
+    assert valid.mistake_in({"id": "12a"}).message == r"$.id: '12a' does not match '\\d{2}$'"
+    assert valid.mistake_in({"x-a": "1"}).message == "$['x-a']: '1' is not of type 'integer'"
+    assert valid.mistake_in({"y": 1}).message == ("$: Additional properties are not allowed ('y' was unexpected)")
 
 
 def test_outputs_of_all_runs_fit(tmp_path):
