@@ -1,5 +1,6 @@
 """What can be written at a place of a definition."""
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -8,7 +9,16 @@ from flowserver.analysis.data_flow import TASK_CONTEXT
 from flowserver.analysis.errors_and_retries import SERVER_ERRORS
 from flowserver.analysis.shapes import Document, Shape
 from flowserver.editing.call_targets import parameters_of
-from flowserver.editing.completion_items import Item, ItemKind, Layout, attribute, whole_step, word
+from flowserver.editing.completion_items import (
+    Item,
+    ItemKind,
+    Layout,
+    attribute,
+    in_quotes,
+    name_with_value,
+    whole_step,
+    word,
+)
 from flowserver.editing.cursor import MARK, Cursor
 from flowserver.editing.facts import kind_in_words
 from flowserver.editing.files import Definition
@@ -35,6 +45,10 @@ NEW_FLOW: Final = Item(
     is_snippet=True,
 )
 
+_JSON: Final = re.compile(r'\ufeff?\s*\{\s*"')
+"""How a text begins that is taken for JSON."""
+
+_JSON_WORDS: Final = frozenset({"true", "false"})
 _WHOLE_VALUES: Final = frozenset({"resourceArn", "action"})
 
 
@@ -51,7 +65,14 @@ def completions(file: Definition, cursor: Cursor, errors: Meanings = NO_MEANINGS
         return extent, [*keys_of(cursor, file)]
     if cursor.spot.attribute in _WHOLE_VALUES:
         extent = Extent(min(extent.start, cursor.tree.extent(cursor.spot.node).start), extent.end)
-    return extent, [*_values(file, cursor, errors)]
+    return extent, as_written([*_values(file, cursor, errors)], cursor, file.text.text)
+
+
+def as_written(values: list[Item], cursor: Cursor, text: str) -> list[Item]:
+    """The values with the quotes that they need at the cursor."""
+    if cursor.is_quoted or _JSON.match(text) is None:
+        return values
+    return [item if item.insert in _JSON_WORDS else in_quotes(item) for item in values]
 
 
 # Keys
@@ -101,7 +122,7 @@ def layout_at(cursor: Cursor, text: str) -> Layout:
     holder = field_of(around, spot.attribute)
     is_list = holder is not None and holder.shapes == (FieldShape.LIST,)
     dash = "- " if is_list and not spot.in_list and not is_flow else ""
-    return Layout(is_flow, is_bare, " " * (start - line - blanks), dash)
+    return Layout(is_flow, is_bare, " " * (start - line - blanks), dash, _JSON.match(text) is not None)
 
 
 def _parameters(spot: Spot, layout: Layout) -> Iterator[Item]:
@@ -111,8 +132,7 @@ def _parameters(spot: Spot, layout: Layout) -> Iterator[Item]:
         if name not in written:
             about = f"{name} {parameter.rule}." if parameter.rule else ""
             detail = "required" if parameter.is_required else "parameter"
-            insert = name if layout.is_bare else f"{name}: $1"
-            yield Item(name, ItemKind.ATTRIBUTE, insert, detail, about, is_snippet=not layout.is_bare)
+            yield name_with_value(name, ItemKind.ATTRIBUTE, detail, about, layout)
 
 
 # Values

@@ -1,7 +1,8 @@
 """Entries of an editor's list of completions."""
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -54,6 +55,8 @@ class Layout:
     indent: str = ""
     dash: str = ""
     """What an entry of a list begins with that is not written yet."""
+    is_json: bool = False
+    """In a JSON file: keys and texts need quotes."""
 
 
 def attribute(field: Field, layout: Layout) -> Item:
@@ -62,8 +65,24 @@ def attribute(field: Field, layout: Layout) -> Item:
     detail = "required" if field.required else " or ".join(shape.value for shape in field.shapes)
     if layout.is_bare:
         return Item(field.name, ItemKind.ATTRIBUTE, field.name, detail, documentation)
-    insert = f"{layout.dash}{field.name}:{_value(field, layout, 1)}"
+    insert = f"{layout.dash}{_key(field.name, layout)}:{_value(field, layout, 1)}"
     return Item(field.name, ItemKind.ATTRIBUTE, insert, detail, documentation, is_snippet=True)
+
+
+def name_with_value(name: str, kind: ItemKind, detail: str, documentation: str, layout: Layout) -> Item:
+    """An entry for a key that is no attribute, with a place for its value."""
+    if layout.is_bare:
+        return Item(name, kind, name, detail, documentation)
+    return Item(name, kind, f"{_key(name, layout)}: $1", detail, documentation, is_snippet=True)
+
+
+def in_quotes(item: Item) -> Item:
+    """The entry of a value that is a text, as JSON has it."""
+    return replace(item, insert=json.dumps(item.insert, ensure_ascii=False))
+
+
+def _key(name: str, layout: Layout) -> str:
+    return f'"{name}"' if layout.is_json else name
 
 
 def _value(field: Field, layout: Layout, number: int) -> str:
@@ -73,14 +92,17 @@ def _value(field: Field, layout: Layout, number: int) -> str:
         return f" [${number}]" if layout.is_flow else f"{inner}- ${number}"
     if field.shapes == (Shape.MAP,):
         return f" {{${number}}}" if layout.is_flow else f"{inner}${number}"
+    if layout.is_json and field.shapes == (Shape.TEXT,):
+        return f' "${number}"'
     return f" ${number}"
 
 
 def whole_step(name: str, kind: ObjectKind, layout: Layout) -> Item:
     """An entry that puts a step with all that it must have."""
     fields = [field for field in kind.fields.values() if _is_needed(kind, field)]
-    values = [f" {name}" if field.name == "type" else _value(field, layout, at) for at, field in enumerate(fields)]
-    lines = [f"{field.name}:{value}" for field, value in zip(fields, values, strict=True)]
+    own = f" {_key(name, layout)}"
+    values = [own if field.name == "type" else _value(field, layout, at) for at, field in enumerate(fields)]
+    lines = [f"{_key(field.name, layout)}:{value}" for field, value in zip(fields, values, strict=True)]
     between = ", " if layout.is_flow else f"\n{layout.indent}{' ' * len(layout.dash)}"
     insert = layout.dash + between.join(lines)
     return Item(f"{name} step", ItemKind.TEMPLATE, insert, "template", f"{kind.title} with what it needs.", True)

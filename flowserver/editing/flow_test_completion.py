@@ -6,8 +6,8 @@ from typing import Final
 
 from flowserver.analysis.errors_and_retries import SERVER_ERRORS
 from flowserver.editing.call_targets import target_of
-from flowserver.editing.completion import attributes_of, layout_at, words_of
-from flowserver.editing.completion_items import Item, ItemKind, Layout, word
+from flowserver.editing.completion import as_written, attributes_of, layout_at, words_of
+from flowserver.editing.completion_items import Item, ItemKind, Layout, name_with_value, word
 from flowserver.editing.cursor import MARK, Cursor
 from flowserver.editing.files import FlowTest, Surroundings
 from flowserver.editing.grammar import Keys, attribute_of, field_of, text_of
@@ -51,7 +51,7 @@ def flow_test_completions(
     outline = Outline(None) if definition is None else definition.outline
     if cursor.key is not None:
         return cursor.extent, [*_keys(file, cursor, outline)]
-    return cursor.extent, [*_values(cursor, outline)]
+    return cursor.extent, as_written([*_values(cursor, outline)], cursor, file.text.text)
 
 
 def _keys(file: FlowTest, cursor: Cursor, outline: Outline) -> Iterator[Item]:
@@ -70,20 +70,16 @@ def _names(attribute: str, cursor: Cursor, outline: Outline, layout: Layout) -> 
     for step in outline.steps():
         is_fit = _OF_STEPS.get(attribute)
         if is_fit is not None and step.name and step.name not in written and is_fit(step):
-            yield _entry(step.name, ItemKind.STEP, f"{step.type} step", layout)
+            yield name_with_value(step.name, ItemKind.STEP, f"{step.type} step", "", layout)
     targets = [target for step in outline.steps() if (target := target_of(step.node)) is not None]
     for name in dict.fromkeys(_name_of(each) for each in targets if isinstance(each, _TARGETS.get(attribute, ()))):
         if name not in written:
-            yield _entry(name, ItemKind.RESOURCE, "called by the flow", layout)
+            yield name_with_value(name, ItemKind.RESOURCE, "called by the flow", "", layout)
 
 
 def _name_of(target: Target) -> str:
     """The shortest name that a flow test can have for a resource."""
     return title_of(target).rpartition("/")[2]
-
-
-def _entry(name: str, kind: ItemKind, detail: str, layout: Layout) -> Item:
-    return Item(name, kind, name if layout.is_bare else f"{name}: $1", detail, is_snippet=not layout.is_bare)
 
 
 def _values(cursor: Cursor, outline: Outline) -> Iterator[Item]:

@@ -156,6 +156,42 @@ def test_json(folder: Folder):
     assert (replaced, items["type"].insert) == ("ty", "type")
 
 
+IN_JSON = """\
+{
+  "version": "v1",
+  "type": "flow",
+  "steps": [
+    {"type": "task", "name": "a", "resourceArn": "acs:fc:::functions/f", KEY},
+    STEP
+    {"type": "fail", "name": "b", "error": "E"}
+  ]
+}
+"""
+
+
+def test_what_json_gets_has_its_quotes(folder: Folder):
+    text = IN_JSON.replace("    STEP\n", "")
+    _, items = offered(folder, "a.yaml", text.replace("KEY", "¦"))
+    assert items["pattern"].insert == '"pattern": "$1"'
+    assert items["inputMappings"].insert == '"inputMappings": [$1]'
+    assert items["timeoutSeconds"].insert == '"timeoutSeconds": $1'
+    _, items = offered(folder, "a.yaml", text.replace("KEY", '"pa¦"'))
+    assert items["pattern"].insert == "pattern"
+    _, items = offered(folder, "a.yaml", text.replace("KEY", '"pattern": ¦'))
+    assert items["sync"].insert == '"sync"'
+    _, items = offered(folder, "a.yaml", text.replace("KEY", '"pattern": "¦"'))
+    assert items["sync"].insert == "sync"
+    _, items = offered(folder, "a.yaml", text.replace("KEY", '"end": ¦'))
+    assert items["true"].insert == "true"
+
+
+def test_whole_steps_in_json_are_valid_json(folder: Folder):
+    _, items = offered(folder, "a.yaml", IN_JSON.replace(", KEY", "").replace("STEP", "{¦},"))
+    for name in STEPS:
+        step = json.loads(f"{{{items[f'{name} step'].plain}}}".replace(": ,", ": 1,").replace(": }", ": 1}"))
+        assert (step["type"], "name" in step) == (name, "name" in STEPS[name].fields)
+
+
 def test_nothing_is_offered_where_nothing_can_be_known(folder: Folder):
     for text in ("¦", "- ¦", "a: [{b: ¦", "version: v1\ntype: flow\nsteps: []\n\x00¦"):
         _, items = offered(folder, "a.yaml", text)
