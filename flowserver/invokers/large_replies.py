@@ -43,7 +43,8 @@ class Place:
         self._is_held = False
 
     def wait_for_turn(self, turn: Turn) -> None:
-        """Have the turn called once the reply has a place and it is its turn."""
+        """Have the turn called once the reply has a place and it is its turn. Until then nothing of it may be read."""
+        assert self._waiting is None, "a reply was read on before its turn"
         if not self._is_held:
             self._is_held = self._places.acquire_now(*self._sender)
         if self._is_held:

@@ -108,6 +108,20 @@ async def test_a_reply_without_a_place_waits_until_another_has_ended() -> None:
     assert await reading_of(readings, rounds=9) == [True, False, True]
 
 
+async def test_a_reply_that_waits_for_its_place_cannot_wait_for_a_second_one() -> None:
+    places = places_of_process(Limits(large_replies_max=1))
+    place, other = Place(places, ("flow", ("", "a"))), Place(places, ("flow", ("", "b")))
+    other.wait_for_turn(lambda: None)
+    place.wait_for_turn(lambda: None)
+    with pytest.raises(AssertionError):
+        place.wait_for_turn(lambda: None)
+    other.give_back()
+    await asyncio.sleep(0)
+    place.give_back()
+    await asyncio.sleep(0)
+    assert (places.taken, places.waiting) == (0, 0)
+
+
 async def test_what_was_read_of_a_reply_that_is_too_large_is_not_kept() -> None:
     reading = Reading(places_of_process(Limits()), "a")
     await asyncio.sleep(0)
