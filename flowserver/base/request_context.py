@@ -20,7 +20,18 @@ class RequestContext:
 
     __slots__ = (
         "_outer",
-        *("api", "claimed_key_id", "flow", "has_changed", "has_record", "is_audited", "is_over", "key_id", "key_label"),
+        *(
+            "api",
+            "claimed_key_id",
+            "execution",
+            "flow",
+            "has_changed",
+            "has_record",
+            "is_audited",
+            "is_over",
+            "key_id",
+            "key_label",
+        ),
         *("linked_spans", "nonce", "path", "permission", "remote", "request_id", "route", "span"),
     )
 
@@ -43,6 +54,8 @@ class RequestContext:
         """The permission that its caller lacks, or would need for `flow`."""
         self.flow = ""
         """The flow that its caller may not use."""
+        self.execution = ""
+        """The execution of that flow which the request names."""
         self.has_record = False
         """Whether the audit has a record of an operation that failed."""
         self.is_audited = False
@@ -82,6 +95,13 @@ def set_route(api: str, route: str, path: str = "") -> None:
     request = _request.get()
     if request is not None:
         request.api, request.route, request.path = api, route, path
+
+
+def set_execution(name: str | None) -> None:
+    """Note which execution the present request names."""
+    request = _request.get()
+    if request is not None:
+        request.execution = name or ""
 
 
 @contextmanager

@@ -110,6 +110,8 @@ class RefusalLog:
 def _record(request: RequestContext, code: str, now_ms: int) -> AuditRecord:
     wanted = request.permission or (request.route if request.key_id else AUTHENTICATE)
     named = f"flows/{request.flow}" if request.flow else ""
+    if named and request.execution:
+        named += f"/executions/{request.execution}"
     if not request.key_id and request.claimed_key_id:
         named = f"keys/{request.claimed_key_id}"
     return record_of(request, now_ms, operation=wanted, named=named, result=code)

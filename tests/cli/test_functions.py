@@ -50,10 +50,10 @@ def test_registered_shown_changed_and_deleted(functions):
     url = "http://127.0.0.1:9000/charge"
     put = functions("put", "shop/charge", url, "--timeout-seconds", "30", "--header", "X-Shop: main: 1")
     assert (put.exit_code, put.stdout) == (0, "registered shop/charge\n")
-    shown = json.loads(functions("get", "shop/charge").stdout)
+    shown = json.loads(functions("get", "shop/charge", "-o", "json").stdout)
     assert (shown["url"], shown["timeoutSeconds"], shown["headers"]) == (url, 30, {"X-Shop": "(hidden)"})
     functions("put", "shop/charge", f"{url}2")
-    assert json.loads(functions("get", "shop/charge").stdout)["url"] == f"{url}2"
+    assert json.loads(functions("get", "shop/charge", "-o", "json").stdout)["url"] == f"{url}2"
     assert functions("delete", "shop/charge").stdout == "deleted shop/charge\n"
     gone = functions("get", "shop/charge")
     assert gone.exit_code == 3
@@ -63,7 +63,7 @@ def test_registered_shown_changed_and_deleted(functions):
 def test_a_secret_header_comes_from_the_environment(functions, monkeypatch):
     monkeypatch.setenv("CHARGE_TOKEN", "Bearer 1")
     functions("put", "shop/secret", "http://127.0.0.1:9000/", "--header-from-env", "Authorization=CHARGE_TOKEN")
-    assert json.loads(functions("get", "shop/secret").stdout)["headers"] == {"Authorization": "(hidden)"}
+    assert json.loads(functions("get", "shop/secret", "-o", "json").stdout)["headers"] == {"Authorization": "(hidden)"}
     for output in ("table", "json", "yaml", "name"):
         assert "Bearer" not in functions("get", "shop/secret", "-o", output).stdout
         assert "Bearer" not in functions("list", "-o", output).stdout
@@ -73,7 +73,7 @@ def test_a_secret_header_comes_from_the_environment(functions, monkeypatch):
 def test_a_reference_to_a_secret_is_no_secret(functions):
     header = "Authorization: Bearer ${secret:CHARGE_TOKEN}"
     functions("put", "shop/reference", "http://127.0.0.1:9000/", "--header", header)
-    shown = json.loads(functions("get", "shop/reference").stdout)["headers"]
+    shown = json.loads(functions("get", "shop/reference", "-o", "json").stdout)["headers"]
     assert shown == {"Authorization": "Bearer ${secret:CHARGE_TOKEN}"}
     functions("delete", "shop/reference")
 
@@ -82,9 +82,12 @@ def test_hooks_and_limits_are_registered(functions):
     url = "http://127.0.0.1:9000/charge"
     hooks = ("--initialize-url", f"{url}/begin", "--pre-stop-url", f"{url}/stop", "--hook-seconds", "5")
     assert functions("put", "shop/pay", url, *hooks, "--concurrency-max", "4", "--waiting-max", "0").exit_code == 0
-    shown = json.loads(functions("get", "shop/pay").stdout)
+    shown = json.loads(functions("get", "shop/pay", "-o", "json").stdout)
     assert (shown["initializeUrl"], shown["preStopUrl"], shown["hookSeconds"]) == (f"{url}/begin", f"{url}/stop", 5)
     assert (shown["concurrencyMax"], shown["waitingMax"]) == (4, 0)
+    lines = [" ".join(line.split()) for line in functions("get", "shop/pay").stdout.splitlines()]
+    assert lines[:2] == ["function: shop/pay", f"url: {url}"]
+    assert {"time for hooks: 5 s", "calls that wait: at most 0"} <= {*lines}
     functions("delete", "shop/pay")
 
 
@@ -201,7 +204,7 @@ def test_hosting_a_file(functions, server, tmp_path):
         [*command, "--listen", listen], env=environment, stdout=subprocess.PIPE, encoding="utf-8"
     ) as hosting:
         assert any(line == f"Registered with {server.url}.\n" for line in hosting.stdout)
-        assert json.loads(functions("get", "hosted/echo").stdout)["url"] == f"http://{listen}/hosted/echo"
+        assert json.loads(functions("get", "hosted/echo", "-o", "json").stdout)["url"] == f"http://{listen}/hosted/echo"
         hosting.terminate()
         assert hosting.wait(PATIENCE_SECONDS) == 0
 

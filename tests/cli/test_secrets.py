@@ -49,6 +49,9 @@ def test_secrets_are_set_listed_and_deleted(flowserver, tmp_path):
     assert flowserver("secrets", "set", "OTHER", "--from-file", tmp_path / "value").exit_code == 0
     url = "http://127.0.0.1:9/charge?k=${secret:SHOP}"
     assert flowserver("functions", "put", "shop/charge", url).exit_code == 0
+    unknown = flowserver("functions", "put", "shop/lost", "http://127.0.0.1:9/charge?k=${secret:LOST}")
+    assert unknown.stderr.count("warning[unknown-secret]") == 1
+    assert flowserver("functions", "delete", "shop/lost").exit_code == 0
     listed = flowserver("secrets", "list").stdout.splitlines()
     assert [line.split()[0] for line in listed] == ["SECRET", "OTHER", "SHOP"]
     assert listed[2].endswith("function shop/charge")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from flowserver.api.keyless_access import check_page
 from flowserver.api.rest.needs import NEEDS
 from flowserver.base.errors import AccessDenied
-from flowserver.base.request_context import set_route
+from flowserver.base.request_context import set_execution, set_route
 from flowserver.operations.callers import EVERYTHING, Caller
 
 bearer = HTTPBearer(
@@ -62,6 +62,7 @@ async def authorise(
         raise Unauthenticated(error.message, 'Bearer error="invalid_token"') from None
     need = NEEDS[name]
     flow = request.path_params.get(need.flow) if isinstance(need.flow, str) else None
+    set_execution(request.path_params.get("execution"))
     caller.require(need, flow)
     request.state.check = partial(access.admit_bearer, token, need, flow)
 

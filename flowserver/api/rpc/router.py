@@ -38,7 +38,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
-from flowserver.base.request_context import present_request, set_route
+from flowserver.base.request_context import present_request, set_execution, set_route
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.callers import EVERYTHING, Caller, Need
 from flowserver.operations.refusals import Unsigned
@@ -131,6 +131,7 @@ class RpcRoute:
                 check_change_by_get(headers)
             return EVERYTHING, access.check_open
         flow = given(received.parameters, need.flow) if isinstance(need.flow, str) else None
+        set_execution(given(received.parameters, "ExecutionName"))
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             check = partial(access.admit_bearer, token.strip(), need, flow)

@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 import typer
 
-from flowserver.base.json_values import dump_json
 from flowserver.base.lazy_import import load
 from flowserver.base.secret_references import is_only_references
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit
+from flowserver.cli.remote.function_description import described
 from flowserver.cli.remote.output import show_change, show_list, show_one
 from flowserver.cli.remote.resources import SECRET_HEADERS
 from flowserver.cli.remote.session import Session, secret_of_file
@@ -154,8 +154,6 @@ def put_function(
     body: Json = {name: value for name, value in given.items() if value is not None}
     registered = session.client.put_function(_checked(name), body)
     said = f"registered {name}" if "/" in name else f"registered {name}, a function without a service"
-    for found in registered.warnings:
-        session.note(f"warning[{found['id']}]: {found['message']}")
     show_one(session, registered, registered.path, said)
     for found in registered.warnings:
         session.note(f"warning[{found['id']}]: {found['message']}")
@@ -164,17 +162,14 @@ def put_function(
 @functions.command("get")
 @remote
 def get_function(session: Session, name: Name) -> None:
-    """Show a registration, as JSON unless -o says otherwise.
+    """Show a registration.
 
     \b
     Example:
       flowserver functions get shop/charge
     """
     found = session.client.get_function(session.about(_checked(name)))
-    if session.output == "table":
-        typer.echo(dump_json(found.document))
-    else:
-        show_one(session, found, found.path, "")
+    show_one(session, found, found.path, described(found))
 
 
 @functions.command("delete")

@@ -172,6 +172,9 @@ async def test_refused_callers_are_counted_by_kind(token: str, client: httpx.Asy
     for path in ("/v1/flows/order", "/v1/flows/other"):
         assert (await client.delete(path, headers=starter)).status_code == 403
     assert (await client.post("/v1/flows/other/executions", json={}, headers=starter)).status_code == 403
+    assert (await client.post("/v1/flows/order/executions/e1/stop", json={}, headers=starter)).status_code == 403
+    stop = {"Action": "StopExecution", "FlowName": "order", "ExecutionName": "e2"}
+    assert (await client.post("/", data=stop, headers=starter)).status_code == 403
     signed = {"AccessKeyId": "FLS0", "Signature": "x", "SignatureNonce": "n", "Timestamp": "2026-01-01T00:00:00Z"}
     assert (await client.post("/", data={"Action": "ListFlows", **signed})).status_code == 403
     assert (await client.post("/", data={"Action": "ListFlows"})).status_code == 400
@@ -184,7 +187,7 @@ async def test_refused_callers_are_counted_by_kind(token: str, client: httpx.Asy
         assert (await client.get("/metrics", headers=headers)).status_code == status
 
     client.headers["Authorization"] = f"Bearer {token}"
-    found = await refusals_of(client, 12)
+    found = await refusals_of(client, 14)
     key_id = made.key.access_key_id
     shown = {(e["api"], e["operation"], e["object"], e["key"], e["result"], e["count"]) for e in found}
     assert shown == {
@@ -192,6 +195,8 @@ async def test_refused_callers_are_counted_by_kind(token: str, client: httpx.Asy
         ("REST", "flows.delete", "flows/order", key_id, "AccessDenied", 1),
         ("REST", "flows.delete", "flows/other", key_id, "AccessDenied", 1),
         ("REST", "executions.start", "flows/other", key_id, "AccessDenied", 1),
+        ("REST", "executions.stop", "flows/order/executions/e1", key_id, "AccessDenied", 1),
+        ("RPC", "executions.stop", "flows/order/executions/e2", key_id, "AccessDenied", 1),
         ("RPC", "authenticate", "keys/FLS0", "", "InvalidAccessKeyID", 1),
         ("RPC", "authenticate", "", "", "MissingRequiredParams", 1),
         ("FC", "authenticate", "", "", "MissingRequiredParams", 1),
