@@ -62,6 +62,7 @@ def _check_undo_by_choice(subject: Subject, steps: StepList, goals: set[int]) ->
     undoes: dict[int, Step] = {}
     """What is undone after an error that leads to a place."""
     choices: set[int] = set()
+    is_taken = take_for_use(steps.steps)
     for goal in sorted(goals):
         index = _choice_after(steps, goal)
         choice = None if index is None else steps.steps[index]
@@ -71,7 +72,7 @@ def _check_undo_by_choice(subject: Subject, steps: StepList, goals: set[int]) ->
             if undo is not None:
                 undoes[goal] = undo
                 choices.add(index)
-                if None not in ways and not ends_use(undo, steps.steps):
+                if None not in ways and not ends_use(undo, is_taken=is_taken):
                     _report_undo_on_each_option(subject, choice, undo)
     after, before = _after_protected(steps, set(undoes)), _leading_to(subject, steps, choices)
     for index, first in sorted(after.items()):
@@ -182,11 +183,12 @@ def _after_protected(steps: StepList, undoing: set[int]) -> dict[int, int]:
 
 
 def _check_undo_on_success(subject: Subject, steps: StepList, normal: set[int], caught: set[int]) -> None:
+    is_taken = take_for_use(steps.steps)
     for index in sorted(normal & caught):
         step = steps.steps[index]
         before = steps.steps[index - 1] if index else None
         falls_in = before is not None and index - 1 in normal and not before.end and _goes_to(steps, index - 1, index)
-        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step) and not ends_use(step, steps.steps):
+        if isinstance(step, TaskStep) and falls_in and undoes_by_name(step) and not ends_use(step, is_taken=is_taken):
             assert before is not None
             path: tuple[PathStep, ...] = (
                 subject.path_step(before, "is done"),
@@ -208,9 +210,14 @@ def names_undoing(name: str) -> bool:
     return _UNDO.match(name) is not None
 
 
-def ends_use(step: Step, others: Iterable[Step]) -> bool:
-    """Whether a step gives back what another one takes, as `ReleaseLock` and `AcquireLock`: after success, too."""
-    return _RELEASE.match(step.name) is not None and any(_ACQUIRE.match(other.name) for other in others)
+def take_for_use(steps: Iterable[Step]) -> bool:
+    """Whether one of the steps takes what another one gives back after success, too: `AcquireLock`."""
+    return any(_ACQUIRE.match(step.name) for step in steps)
+
+
+def ends_use(step: Step, *, is_taken: bool) -> bool:
+    """Whether a step gives back what is taken for a use (`take_for_use`), as `ReleaseLock` does."""
+    return is_taken and _RELEASE.match(step.name) is not None
 
 
 def _goes_to(steps: StepList, index: int, goal: int) -> bool:

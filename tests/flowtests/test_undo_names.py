@@ -1,9 +1,12 @@
 """Which steps of a flow undo the work of which others, by what people call them."""
 
+import sys
+
 import pytest
 
 from flowserver.base.limits import Limits
 from flowserver.flowtests.simulating import simulate
+from flowserver.flowtests.simulating.default_properties import default_properties
 from flowserver.flowtests.simulating.undo_names import undo_pairs
 from flowserver.flowtests.step_paths import walk
 from flowserver.language.diagnostics import Severity
@@ -50,6 +53,34 @@ def test_pairs_are_found_by_names(names: str, expected: str) -> None:
     tasks = {path: step for path, step in walk(parse(text, Limits()).flow) if isinstance(step, TaskStep)}
     caught = {each[1:] for each in names.split() if each[0] == "!"}
     assert [f"{done} {undo}" for done, undo in undo_pairs(tasks, caught)] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(("done", "undo"), [("Reserve%Room", "Release%Reservation"), ("Ship%", "Release%")])
+def test_the_work_to_find_pairs_grows_no_faster_than_the_flow(done: str, undo: str) -> None:
+    """Calls of functions are counted: twice as many steps take hardly more than twice as many."""
+
+    def calls(count: int) -> int:
+        counted = 0
+
+        def count_call(_frame: object, event: str, _argument: object) -> None:
+            nonlocal counted
+            counted += event == "call"
+
+        text = "version: v1\ntype: flow\nsteps:\n"
+        for number in range(count):
+            name, goal = done.replace("%", f"N{number}"), undo.replace("%", f"N{number}")
+            text += f"  - {{type: task, name: {name}, resourceArn: 'acs:fc:::services/s/functions/f', "
+            text += f"catch: [{{errors: [FnF.ALL], goto: {goal}}}]}}\n"
+            text += f"  - {{type: task, name: {goal}, resourceArn: 'acs:fc:::services/s/functions/f'}}\n"
+        flow = parse(text, Limits()).flow
+        sys.setprofile(count_call)
+        try:
+            default_properties(flow)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert calls(200) < 2.3 * calls(100)
 
 
 def test_a_catch_for_one_error_alone_keeps_a_reservation() -> None:

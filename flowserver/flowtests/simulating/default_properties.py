@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from flowserver.analysis.compensation import ends_use, undoes_by_name
+from flowserver.analysis.compensation import ends_use, take_for_use, undoes_by_name
 from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.properties import AtMostOnce, Broken, Compensated, Property, failed_after_retries
 from flowserver.flowtests.property_names import (
@@ -143,8 +143,9 @@ def _undoing(flow: Flow, compensated: Sequence[str], once: Sequence[str]) -> Ite
     }
     caught = {path for path, step in paths.items() if id(step) in goals}
     undoing = {path: step for path, step in paths.items() if undoes_by_name(step)}
+    is_taken = take_for_use(paths.values())
     for undo, step in undoing.items():
-        if undo in caught and not ends_use(step, paths.values()):
+        if undo in caught and not ends_use(step, is_taken=is_taken):
             yield UndoneOnlyIfNeeded(undo)
     pairs = list(undo_pairs(paths, caught))
     all_undoing = frozenset({*undoing, *(undo for _, undo in pairs)})

@@ -4,6 +4,7 @@ A pair is made only if the names leave no choice: two steps `BookHotel` and `Boo
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
@@ -62,6 +63,8 @@ _MONEY: Final = frozenset({"payment", "charge", "money", "card", "customer", "am
 _DEEDS: Final = frozenset({"booking", "reservation", "order", "payment", "charge"})
 """Nouns for work that was done with a thing: `CancelHotelBooking` undoes `ReserveHotel`."""
 
+_Paths = dict[tuple[str, ...], list[str]]
+
 
 def undo_pairs(tasks: Mapping[str, TaskStep], caught: Set[str]) -> Iterator[tuple[str, str]]:
     """Paths of steps, each with that of the step that undoes its work.
@@ -77,10 +80,11 @@ def undo_pairs(tasks: Mapping[str, TaskStep], caught: Set[str]) -> Iterator[tupl
         for path, step in tasks.items()
         if path not in undoing and path not in deleting and (words := _words(step.name)) and words[0] not in _ONLY_LOOKS
     }
+    index = _Index(doing)
     for undo, (verb, *what) in undoing.items():
-        yield from ((done, undo) for done in _undone_by(verb, what, doing))
+        yield from ((done, undo) for done in _undone_by(verb, what, index))
     for undo, (_, *what) in deleting.items():
-        yield from ((done, undo) for done, (verb, *of) in doing.items() if what and of == what and verb in _CREATES)
+        yield from ((done, undo) for done in index.by_object[*what] if what and doing[done][0] in _CREATES)
 
 
 def takes_money(step: TaskStep) -> bool:
@@ -95,21 +99,43 @@ def _undoing_name(step: TaskStep) -> str:
     return step.target.function if is_function and isinstance(step.target, FunctionTarget) else step.name
 
 
-def _undone_by(verb: str, what: list[str], doing: Mapping[str, list[str]]) -> list[str]:
+class _Index:
+    """Paths of steps that do something by what their names have: a flow with many steps is searched once."""
+
+    def __init__(self, doing: Mapping[str, list[str]]) -> None:
+        self.by_words: _Paths = defaultdict(list)
+        self.by_object: _Paths = defaultdict(list)
+        self.by_stems: _Paths = defaultdict(list)
+        self.by_verb: dict[str, list[str]] = defaultdict(list)
+        self.by_stem_of_verb: dict[str, list[str]] = defaultdict(list)
+        for path, (verb, *of) in doing.items():
+            self.by_words[verb, *of].append(path)
+            self.by_words[*of].append(path)
+            self.by_object[*of].append(path)
+            self.by_stems[_stems([verb, *of])].append(path)
+            self.by_verb[verb].append(path)
+            self.by_stem_of_verb[_stem(verb)].append(path)
+
+
+def _undone_by(verb: str, what: list[str], doing: _Index) -> list[str]:
     """The steps that a verb and its object undo: the first way to find any decides."""
     if what:
-        same = [path for path, words in doing.items() if what in (words, words[1:])]
-        same = same or [path for path, words in doing.items() if sorted(map(_stem, what)) == sorted(map(_stem, words))]
-        same = same or [path for path, words in doing.items() if what[-1] in _DEEDS and words[1:] == what[:-1] != []]
+        same = doing.by_words[*what] or doing.by_stems[_stems(what)]
+        if not same and what[-1] in _DEEDS and what[1:]:
+            same = doing.by_object[*what[:-1]]
         if same:
             return same
-        deed = [path for path, words in doing.items() if what == what[:1] and _stem(words[0]) == _stem(what[0])]
+        deed = [] if what[1:] else doing.by_stem_of_verb[_stem(what[0])]
         if deed:
             return deed if len(deed) == 1 else []
     if what and not (verb == "refund" and _MONEY.issuperset(what)):
         return []
-    only = [path for path, words in doing.items() if words[0] in _UNDONE_BY.get(verb, ())]
+    only = [path for done in _UNDONE_BY.get(verb, ()) for path in doing.by_verb[done]]
     return only if len(only) == 1 else []
+
+
+def _stems(words: list[str]) -> tuple[str, ...]:
+    return tuple(sorted(map(_stem, words)))
 
 
 def _words(name: str) -> list[str]:
