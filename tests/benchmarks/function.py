@@ -8,6 +8,7 @@ shared with the measured server. It prints its port, and then a line for every e
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -55,6 +56,12 @@ class FunctionProcess:
         self.process.kill()
         self.process.wait()
         self.lines.close()
+
+
+    def told(self) -> list[bytes]:
+        """The lines that it has printed, once it has no connection any more; then it ends."""
+        self.process.terminate()
+        return self.lines.readlines()
 
 
 class Caller(asyncio.Protocol):
@@ -155,8 +162,13 @@ def _tell(line: str) -> None:
 
 async def main() -> None:
     server = await asyncio.get_running_loop().create_server(Caller, "127.0.0.1", 0, backlog=1024)
+    loop = asyncio.get_running_loop()
+    is_over = asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, is_over.set)
     _tell(str(server.sockets[0].getsockname()[1]))
-    await server.serve_forever()
+    await is_over.wait()
+    server.close()
+    await server.wait_closed()  # uvloop: once all connections are closed
 
 
 if __name__ == "__main__":
