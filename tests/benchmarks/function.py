@@ -57,7 +57,6 @@ class FunctionProcess:
         self.process.wait()
         self.lines.close()
 
-
     def told(self) -> list[bytes]:
         """The lines that it has printed, once it has no connection any more; then it ends."""
         self.process.terminate()
