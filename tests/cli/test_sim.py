@@ -14,7 +14,7 @@ SAFE = HEAD + (
     "  - {type: task, name: Refund, resourceArn: 'acs:fc:::functions/refund', retry: [{errors: [FnF.ALL]}]}\n"
     "  - {type: fail, name: NotShipped}\n"
 )
-LOST = SAFE.replace("[FnF.ALL]", "[SoldOut]")
+LOST = SAFE.replace("[FnF.ALL], goto", "[SoldOut], goto")
 NULL = HEAD + (
     "  - type: foreach\n    name: Each\n    inputMappings: [{target: items, source: $local.items}]\n"
     "    iterationMapping: {collection: $.items, item: it}\n    steps: [{type: pass, name: p}]\n"
