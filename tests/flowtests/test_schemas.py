@@ -163,7 +163,8 @@ def test_expressions_find_a_part_of_a_text_or_name():
     valid = compiled(schema)
     assert valid.mistake_in({"id": "a12", "x-a": 1, "caf\u00e9": {}, "\ud800é": 2}) is None
     assert valid.mistake_in({"id": "12a"}).message == r"$.id: '12a' does not match '\\d{2}$'"
-    assert valid.mistake_in({"x-a": "1"}).message == "$['x-a']: '1' is not of type 'integer'"
+    # Older releases of the library write the path as `$.x-a`.
+    assert valid.mistake_in({"x-a": "1"}).message.endswith(": '1' is not of type 'integer'")
     assert valid.mistake_in({"y": 1}).message == ("$: Additional properties are not allowed ('y' was unexpected)")
 
 

@@ -36,7 +36,7 @@ Check = Callable[[PGresult], object]
 @dataclass(slots=True)
 class _Statement:
     sql: str
-    values: Sequence[bytes | None]
+    values: list[bytes | None]
     check: Check | None
     error: type[Exception] | None
 
@@ -78,7 +78,7 @@ class Pipeline:
         statements, self._waiting = self._waiting, []
         connection = self._driver.pgconn
         if connection.transaction_status == TransactionStatus.IDLE and not self._driver.autocommit:
-            statements.insert(0, _Statement(BEGIN, (), None, None))
+            statements.insert(0, _Statement(BEGIN, [], None, None))
         results = self._exchange(connection, statements)
         for statement, result in zip(statements, results, strict=True):
             if result.status == ExecStatus.FATAL_ERROR:
