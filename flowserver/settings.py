@@ -140,7 +140,7 @@ class Settings(BaseSettings):
     disk_reserve_mib: int = Field(
         128,
         ge=0,
-        le=1_048_576,
+        le=1_073_741_824,
         description="MiB of the disk with the SQLite file that are kept for work that has begun: with less, starts, "
         "redrives, invocations and messages are refused. 0 for none.",
     )
