@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
@@ -140,6 +140,18 @@ def repeat_run(file: TestFile, rules: Rules, settings: SimulationSettings, numbe
     return _Simulation(file, rules, settings).run_one(number)
 
 
+class _Mistake(NamedTuple):
+    """What tells one mistake from others: the runs that have it are shown as one."""
+
+    property: int
+    """The position of the property that is broken."""
+    path: str | None
+    has_outage: bool
+    """Whether an outage keeps the run from its end."""
+    way: str | None
+    """How work is not undone."""
+
+
 @dataclass
 class _Found:
     """The runs that break one property."""
@@ -167,8 +179,7 @@ class _Simulation:
             ),
             *settings.properties,
         ]
-        self._found: dict[tuple[int, str | None, bool, str | None], _Found] = {}
-        """By property, step, whether an outage keeps the run from its end, and how work is not undone."""
+        self._found: dict[_Mistake, _Found] = {}
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._done = self._broken_runs = self._endless_runs = self._quiet_runs = self._units = self._cut_short = 0
@@ -188,8 +199,8 @@ class _Simulation:
                 break
         found = [
             each
-            for (position, path, has_outage, way), each in self._found.items()
-            if not (has_outage and (position, path, False, way) in self._found)
+            for mistake, each in self._found.items()
+            if not (mistake.has_outage and mistake._replace(has_outage=False) in self._found)
         ]
         return self._result((*map(self._shortest, found), *self._of_all()), self._coverage)
 
@@ -279,7 +290,7 @@ class _Simulation:
     def _note_broken(self, position: int, broken: Broken, number: int, run: SimulatedRun) -> None:
         has_outage = run.record.endless is not None and FaultKind.OUTAGE in (each.kind for each in run.script.faults)
         way = broken.message if isinstance(self._properties[position], Compensated) else None
-        key = position, broken.path, has_outage, way
+        key = _Mistake(position, broken.path, has_outage, way)
         known = self._found.get(key)
         if known is None:
             self._found[key] = _Found(self._properties[position], broken, run, number)
