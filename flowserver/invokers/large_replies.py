@@ -11,21 +11,18 @@ places for the replies of others.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
+from flowserver.concurrency.loop_turns import Turn
 
 LARGE_BYTES: Final = 65_536
 """A reply of more bytes is a large one."""
 
 Sender = tuple[str, tuple[str, ...]]
 """The flow, "" if no step makes the call, and the function whose reply it is."""
-
-Turn = Callable[[], object]
-"""Goes on reading."""
 
 
 def places_of_process(limits: Limits) -> KeyedSemaphore:

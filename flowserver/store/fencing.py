@@ -42,6 +42,7 @@ class Fenced:
     """Keys that were disabled since the backup, and are disabled now."""
 
     nonces: int
+    """Those of the old database, all of which are used in the restored one, too."""
     called_since: CalledSince
 
 
