@@ -288,16 +288,16 @@ def test_the_work_grows_no_faster_than_the_definition(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "flawed", "mended"),
+    ("bug", "wrong", "right"),
     [
         ("undo-by-choice-skipped", "bookCar\n", "bookCar\n    catch: [{errors: [FnF.ALL], goto: isBooked}]\n"),
         ("undo-by-every-option", "default: {goto: cancelFlight}", "default: {}\n  - {type: succeed, name: booked}"),
     ],
 )
-def test_a_choice_that_tells_errors_from_success_is_right(bug: str, flawed: str, mended: str) -> None:
+def test_a_choice_that_tells_errors_from_success_is_right(bug: str, wrong: str, right: str) -> None:
     text = (SEEDED / f"{bug}.yaml").read_text("utf-8")
-    assert flawed in text
-    found = [each.id for each in found_in(text.replace(flawed, mended))]
+    assert wrong in text
+    found = [each.id for each in found_in(text.replace(wrong, right))]
     assert "compensation-skipped" not in found
     assert "undo-on-success" not in found
 

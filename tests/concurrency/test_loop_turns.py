@@ -46,35 +46,35 @@ async def test_a_task_that_was_cancelled_holds_up_no_other() -> None:
     await turns.take()
 
 
+class Pauses:
+    """Counts the pauses before turns."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.asked = 0
+
+    def __call__(self) -> float:
+        self.asked += 1
+        return self.seconds
+
+
 async def test_tasks_that_were_cancelled_take_no_turns() -> None:
-    asked = 0
-
-    def pause_seconds() -> float:
-        nonlocal asked
-        asked += 1
-        return 0
-
-    turns = LoopTurns(pause_seconds)
+    pauses = Pauses(0)
+    turns = LoopTurns(pauses)
     given_up = [asyncio.create_task(turns.take()) for _ in range(100)]
     await asyncio.sleep(0)
     for task in given_up:
         task.cancel()
     await turns.take()
-    assert asked <= 2
+    assert pauses.asked <= 2
 
 
 async def test_each_turn_comes_after_a_pause() -> None:
     """Longer pauses hold the turns up while urgent work goes on."""
-    asked = 0
-
-    def pause_seconds() -> float:
-        nonlocal asked
-        asked += 1
-        return 0.0001
-
-    turns = LoopTurns(pause_seconds)
+    pauses = Pauses(0.0001)
+    turns = LoopTurns(pauses)
     await asyncio.gather(*(turns.take() for _ in range(5)))
-    assert asked == 5
+    assert pauses.asked == 5
 
 
 def test_turns_that_a_stopped_loop_left_hold_up_no_other() -> None:
