@@ -81,7 +81,7 @@ def _check_always(subject: Subject, mapping: Mapping, roots: _Roots, span: Span,
     is_token = source.root is Root.CONTEXT and source.path.segments[:1] == _TOKEN[:1]
     if presence is not Presence.NEVER or is_token:
         return False
-    message = f"{shown(_text(source))} finds nothing in any execution, so {shown(mapping.target)} is always null"
+    message = f"{shown(_text(source))} finds nothing in any execution, so {shown(mapping.target)} never has a value"
     if "[*]" in source.path.text and isinstance(resolve(source, *roots)[1], Array):
         message = f"{shown(_text(source))} selects nothing in any execution: the list is always empty"
     subject.report("always-missing", span, message, hint)
