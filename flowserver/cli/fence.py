@@ -12,7 +12,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.server import sole_use
 from flowserver.store.database_copy import CopyRefused
-from flowserver.store.fencing import CalledSince
+from flowserver.store.fencing import CalledSince, Callers
 from flowserver.store.fencing import fence as fence_databases
 
 Before = Annotated[str, typer.Argument(metavar="OLD_URL", help="The database before the restore.")]
@@ -24,8 +24,9 @@ def fence(before_url: Before, restored_url: New) -> None:
 
     A restored database continues from the moment of its backup. So keys that the old database has disabled are
     disabled in the new one, signed requests that it has served cannot be repeated, sign-in links of the backup are
-    void, and a server that needed keys still needs them. Then the command lists the executions that have called
-    functions since the backup: those that the backup knows may make the calls again, and the others are gone.
+    void, and a server that needed keys still needs them. Then the command lists the executions and the asynchronous
+    invocations that have called functions since the backup: those that the backup knows may make the calls again, and
+    the others are gone.
 
     Stop all servers first; the command refuses databases in use. Do not run servers on the old one afterwards. You may
     repeat the command. `flowserver restore` does all this for SQLite.
@@ -56,13 +57,18 @@ def fence(before_url: Before, restored_url: New) -> None:
 
 
 def described_calls(called: CalledSince) -> Iterator[str]:
-    """What to know of executions that have called functions since a backup; nothing if there are none."""
-    if not called.count:
+    """What to know of all that has called functions since a backup; nothing if nothing has."""
+    yield from _described_callers("executions", called.executions)
+    yield from _described_callers("asynchronous invocations", called.invocations)
+
+
+def _described_callers(kind: str, callers: Callers) -> Iterator[str]:
+    if not callers.count:
         return
     yield (
-        f"{called.count} executions have called functions since the backup. "
+        f"{callers.count} {kind} have called functions since the backup. "
         "If it knows them, they may make these calls again; if not, they are gone:"
     )
-    yield from (f"  {each}" for each in called.shown)
-    if called.count > len(called.shown):
+    yield from (f"  {each}" for each in callers.shown)
+    if callers.count > len(callers.shown):
         yield "  and further ones"

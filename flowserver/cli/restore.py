@@ -38,8 +38,9 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
     copy replaces the database in one step, readable by its owner only, and the command checks it once more. An
     interruption leaves the whole old database or the whole new one.
 
-    The server then continues from the moment of the backup. So the command lists the executions that have called
-    functions since: those that the backup knows may make the calls again, and the others are gone.
+    The server then continues from the moment of the backup. So the command lists the executions and the asynchronous
+    invocations that have called functions since: those that the backup knows may make the calls again, and the others
+    are gone.
 
     The old database is kept beside the new one, as `NAME.before-restore`, until the next restore; you may delete it.
     If the server needed access keys and the backup has none, the server refuses all callers until you create a key.
@@ -94,6 +95,8 @@ def _described(restored: Restored) -> Iterator[str]:
         yield f"the database before it could not be kept: {restored.not_kept}"
     if restored.called_since is not None:
         yield from described_calls(restored.called_since)
+    elif restored.kept is not None:
+        yield "nothing tells what has called functions since the backup: the two databases could not be compared"
     if restored.admission is Admission.LOST:
         yield (
             "it has no access keys, but there were some: the server stays closed until `flowserver keys create`, "

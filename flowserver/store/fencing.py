@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from flowserver.store.access_keys import KEYS_SEEN, Admission, keep_secret, read_admission
 from flowserver.store.database_copy import hold_off_servers
+from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.sign_in_tables import sign_in_links
 from flowserver.store.schema.tables import access_keys, executions, histories, nonces
 from flowserver.store.sql.database import Database
@@ -20,18 +21,29 @@ from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.upserts import insert_of
 
 SHOWN_MAX: Final = 20
-"""How many executions are shown; there may be any number."""
+"""How many executions and how many invocations are shown; there may be any number."""
 
 ROWS_AT_ONCE: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class CalledSince:
-    """Executions of the old database that ordered calls of functions of which the backup does not know."""
+class Callers:
+    """Those of one kind, in the order of their names."""
 
     count: int
     shown: list[str]
-    """The first of them, `flow/name`, at most a few."""
+    """The first of them, at most a few."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledSince:
+    """What of the old database called functions with calls of which the backup does not know."""
+
+    executions: Callers
+    """Shown as `flow/name`."""
+
+    invocations: Callers
+    """Asynchronous invocations by programs, shown as `service/function/invocation-id`; not those of executions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +96,25 @@ def _add_nonces(before: Connection, restored: Connection) -> int:
 
 
 def _called_since(before: Connection, restored: Connection) -> CalledSince:
+    return CalledSince(
+        _first_few(_calling_executions(before, restored)), _first_few(_calling_invocations(before, restored))
+    )
+
+
+def _first_few(named: Iterator[tuple[str, ...]]) -> Callers:
     count = 0
 
-    def counted() -> Iterator[tuple[str, str]]:
+    def counted() -> Iterator[tuple[str, ...]]:
         nonlocal count
-        for found in _calling(before, restored):
+        for each in named:
             count += 1
-            yield found
+            yield each
 
     shown = heapq.nsmallest(SHOWN_MAX, counted())
-    return CalledSince(count, [f"{flow}/{name}" for flow, name in shown])
+    return Callers(count, ["/".join(names) for names in shown])
 
 
-def _calling(before: Connection, restored: Connection) -> Iterator[tuple[str, str]]:
+def _calling_executions(before: Connection, restored: Connection) -> Iterator[tuple[str, ...]]:
     """Flow and name of each execution that has gone on since the backup, and ordered a call meanwhile."""
     shown = select(*(executions.c[name] for name in ("execution_id", "flow_name", "name", "version")))
     for page in _pages(before, shown):
@@ -107,6 +125,17 @@ def _calling(before: Connection, restored: Connection) -> Iterator[tuple[str, st
         found = before.execute(_LAST_CALLS, {"ids": texts(before, changed)}) if changed else ()
         calling = {each for each, last in found if each not in known or last >= known[each].next_event_id}
         yield from ((row["flow_name"], row["name"]) for row in page if row["execution_id"] in calling)
+
+
+def _calling_invocations(before: Connection, restored: Connection) -> Iterator[tuple[str, ...]]:
+    """Service, function and id of each invocation by a program that has begun an attempt since the backup."""
+    for page in _pages(before, _CALLED):
+        keys = [row["invocation_key"] for row in page]
+        found = restored.execute(_ATTEMPTS, {"keys": texts(restored, keys)})
+        known = {row.invocation_key: row.attempt for row in found}
+        for row in page:
+            if row["attempt"] > known.get(row["invocation_key"], 0):
+                yield row["service"], row["function"], row["invocation_id"]
 
 
 def _has_changed(row: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
@@ -121,6 +150,12 @@ _LAST_CALLS: Final = (
     select(histories.c.execution_id, func.max(histories.c.last_event_id))
     .where(among(histories.c.execution_id, bindparam("ids")), histories.c.events.like('%,"TaskScheduled",%'))
     .group_by(histories.c.execution_id)
+)
+_CALLED: Final = select(
+    *(invocations.c[name] for name in ("invocation_key", "service", "function", "invocation_id", "attempt"))
+).where(invocations.c.execution_id.is_(None), invocations.c.attempt > 0)
+_ATTEMPTS: Final = select(invocations.c.invocation_key, invocations.c.attempt).where(
+    among(invocations.c.invocation_key, bindparam("keys"))
 )
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import delete, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.store.access_keys import KEYS_SEEN, Admission, keep_secret
-from flowserver.store.fencing import CalledSince
+from flowserver.store.fencing import SHOWN_MAX, CalledSince, Callers
 from flowserver.store.integrity.damage import find_damage
 from flowserver.store.integrity.violations import list_violations
 from flowserver.store.schema.foreign_databases import ForeignDatabase
@@ -79,7 +79,7 @@ class Restored:
     """Why the old database could not be kept."""
 
     called_since: CalledSince | None
-    """Which executions have called functions since the backup; None if the old database could not be compared."""
+    """What has called functions since the backup; None if the old database could not be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +141,18 @@ def _called_since(file: Path, kept: Path) -> CalledSince | None:
     try:
         with closing(_connect(file, "mode=rw")) as connection:
             connection.execute("ATTACH ? AS before", [f"file:{quote(str(kept))}?mode=ro&immutable=1"])
-            rows = connection.execute(_CALLED_SINCE, [FINDINGS_MAX]).fetchall()
+            return CalledSince(_callers(connection, _CALLING_EXECUTIONS), _callers(connection, _CALLING_INVOCATIONS))
     except sqlite3.Error:
         return None
-    return CalledSince(rows[0][2] if rows else 0, [f"{flow}/{name}" for flow, name, _ in rows])
 
 
-_CALLED_SINCE = """
-SELECT flow_name, name, count(*) OVER () FROM before.executions AS old
+def _callers(connection: sqlite3.Connection, query: str) -> Callers:
+    rows = connection.execute(query, [SHOWN_MAX]).fetchall()
+    return Callers(rows[0][0] if rows else 0, ["/".join(names) for _, *names in rows])
+
+
+_CALLING_EXECUTIONS: Final = """
+SELECT count(*) OVER (), flow_name, name FROM before.executions AS old
 LEFT JOIN (SELECT execution_id, version, next_event_id FROM main.executions) AS new USING (execution_id)
 WHERE new.version IS NOT old.version AND EXISTS (
   SELECT 1 FROM before.histories AS history
@@ -156,6 +160,12 @@ WHERE new.version IS NOT old.version AND EXISTS (
   AND history.events LIKE '%,"TaskScheduled",%'
 )
 ORDER BY flow_name, name LIMIT ?
+"""
+_CALLING_INVOCATIONS: Final = """
+SELECT count(*) OVER (), service, function, invocation_id FROM before.invocations AS old
+LEFT JOIN (SELECT invocation_key, attempt FROM main.invocations) AS new USING (invocation_key)
+WHERE old.execution_id IS NULL AND old.attempt > coalesce(new.attempt, 0)
+ORDER BY service, function, invocation_id LIMIT ?
 """
 
 

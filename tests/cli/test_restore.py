@@ -41,6 +41,15 @@ def test_an_older_backup_names_the_next_command(run, new_url, backup):
     assert "next: flowserver migrate" in run("restore", backup, "--database-url", new_url).stdout
 
 
+def test_it_says_when_it_cannot_tell_what_has_called_functions_since(run, sqlite_url, backup):
+    told = run("restore", backup, "--database-url", sqlite_url).stdout
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as replaced:
+        replaced.execute("ALTER TABLE invocations RENAME COLUMN attempt TO tries")  # as in a version of another time
+    untold = run("restore", backup, "--database-url", sqlite_url).stdout
+    sentence = "nothing tells what has called functions since the backup"
+    assert (sentence in told, sentence in untold) == (False, True)
+
+
 def test_not_under_a_running_server(run, sqlite_url, backup):
     with ServerProcess(sqlite_url):
         result = run("restore", backup, "--database-url", sqlite_url)
