@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 
 from tests.support.access_key import TOKEN, create_database_with_key
 from tests.support.function_server import Call, FunctionServer
+from tests.support.ports import free_port
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "cells.md").read_text("utf-8")
@@ -52,8 +52,7 @@ def _cell(name: str, migrated: Path, folder: Path) -> ServerProcess:
 @pytest.fixture
 def proxy(north: ServerProcess, south: ServerProcess, tmp_path: Path) -> Iterator[httpx.Client]:
     """A client of the proxy."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     file = re.findall(r"^```text\n(\{.*?)^```", PAGE, re.M | re.S)[0]
     for written, real in (("8090", port), ("8091", north.port), ("8092", south.port)):
         assert written in file

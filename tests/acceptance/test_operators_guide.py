@@ -8,11 +8,9 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ import pytest
 from tests.acceptance.test_packaging import bare_environment, make_environment
 from tests.docs.pages import ROOT, blocks
 from tests.support.collector import Collector
+from tests.support.ports import free_port
 
 PAGE = ROOT / "docs" / "how-to" / "operate.md"
 MONITORING = ROOT / "examples" / "monitoring"
@@ -41,7 +40,7 @@ def collector() -> Iterator[Collector]:
 @pytest.fixture
 def session(tmp_path: Path, collector: Collector) -> str:
     """The commands of the page in order, its files where it wants them, and a wheel to install."""
-    ports = _free_ports() | {COLLECTOR_PORT: collector.url.rpartition(":")[2]}
+    ports = {port: str(free_port()) for port in PORTS} | {COLLECTOR_PORT: collector.url.rpartition(":")[2]}
 
     def adapted(text: str) -> str:
         return re.sub("|".join(rf"\b{port}\b" for port in ports), lambda found: ports[found[0]], text)
@@ -57,12 +56,6 @@ def session(tmp_path: Path, collector: Collector) -> str:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, check=True, cwd=ROOT, env=bare_environment(), capture_output=True)
     return "\n".join(script)
-
-
-def _free_ports() -> dict[str, str]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
-        return {port: str(each.getsockname()[1]) for port, each in zip(PORTS, sockets, strict=True)}
 
 
 def test_the_guide_works_from_the_first_line_to_the_last(session: str, collector: Collector, tmp_path: Path) -> None:

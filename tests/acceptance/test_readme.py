@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.ports import free_port
 from tests.support.server import clean_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,8 +116,3 @@ def json_texts(printed: str) -> list[Any]:
         value, position = json.JSONDecoder().raw_decode(printed, position)
         values.append(value)
     return values
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -5,9 +5,7 @@ import contextlib
 import os
 import re
 import resource
-import secrets
 import signal
-import socket
 import time
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +15,7 @@ import aiohttp
 from tests.chaos.clock import ShiftedClock
 from tests.chaos.node import NodeArguments
 from tests.chaos.starters import Starter
+from tests.support.ports import free_port
 from tests.support.processes import family_of
 
 READY_SECONDS = 90
@@ -32,7 +31,6 @@ LOOK_SECONDS = 0.03
 METRICS_SECONDS = 10
 LOG_LINES = 40
 LAPSE = r"^(\S+Z) .* it continues under the new id \S+$"
-PORTS = range(20_000, 32_000)
 
 
 class Node:
@@ -42,7 +40,7 @@ class Node:
         self, name: str, database_url: str, folder: Path, starter: Starter, places: int, processes: int
     ) -> None:
         self.name = name
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_file = folder / f"{name}.log"
         self.clock = ShiftedClock(folder / f"{name}.clock")
@@ -155,13 +153,3 @@ def _is_alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state not in "ZX"
-
-
-def _free_port() -> int:
-    """A port that stays free while a server is down. It is outside the range for outgoing connections; otherwise a
-    client that connects to a server that is down could be connected to itself.
-    """
-    while True:
-        port = secrets.choice(PORTS)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port

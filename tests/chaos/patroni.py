@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,8 @@ from typing import Any
 import httpx
 import psycopg
 import yaml
+
+from tests.support.ports import free_port
 
 PACKAGES = "postgresql patroni etcd-server python3-psycopg2"
 USER = "postgres"
@@ -37,7 +38,7 @@ class Member:
     """One Patroni, and the PostgreSQL that it looks after."""
 
     def __init__(self, name: str, folder: Path, etcd_port: int) -> None:
-        self.port, self._api_port = _free_port(), _free_port()
+        self.port, self._api_port = free_port(), free_port()
         self._folder = folder / name
         self._folder.mkdir()
         shutil.chown(self._folder, USER)
@@ -154,7 +155,7 @@ def patroni_pair() -> Iterator[PatroniPair]:
         raise SystemExit(f"this needs root, and Debian's packages: apt-get install {PACKAGES}")
     folder = Path(tempfile.mkdtemp(prefix="flowserver-ha-"))
     folder.chmod(0o755)
-    port, peer_port = _free_port(), _free_port()
+    port, peer_port = free_port(), free_port()
     (folder / "etcd").mkdir(mode=0o700)
     shutil.chown(folder / "etcd", USER)
     client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
@@ -205,8 +206,3 @@ def _start(folder: Path, *command: str) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
         )
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -1,7 +1,6 @@
 """`flowserver functions`: the registry of a running server, and the program that hosts functions for it."""
 
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.cli.conftest import one_line
+from tests.support.ports import free_port
 from tests.support.server import PATIENCE_SECONDS, clean_environment
 
 
@@ -196,8 +196,7 @@ def test_token_that_is_not_valid_in_a_header(run, server, tmp_path):
 def test_hosting_a_file(functions, server, tmp_path):
     (tmp_path / "index.py").write_text("def handler(event, context):\n    return event\n")
     (tmp_path / "functions.yaml").write_text("functions: {hosted/echo: index.py:handler}")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     command = [sys.executable, "-m", "flowserver", "functions", "serve", str(tmp_path / "functions.yaml")]
     environment = clean_environment() | {"FLOWSERVER_URL": server.url}
     with subprocess.Popen(

@@ -8,7 +8,6 @@ again with the release of the SDK that signs with V3; `norun` is for readers onl
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 from tests.docs.pages import ROOT, Block, blocks, pages, title_of
 from tests.sdk.client import SDK_V3_FOLDER
 from tests.support.node import NODE
+from tests.support.ports import free_port
 from tests.support.server import ServerProcess, clean_environment, path_with_flowserver
 
 SECONDS = 60
@@ -90,7 +90,7 @@ class Reader:
 
     def __init__(self, server: ServerProcess, folder: Path) -> None:
         self._folder = folder
-        self._ports = {"8080": str(server.port), **{port: _free_port() for port in FIXED_PORTS}}
+        self._ports = {"8080": str(server.port), **{port: str(free_port()) for port in FIXED_PORTS}}
         (folder / ".curlrc").write_text(CURL_SETTINGS)
         self._environment = clean_environment() | {
             "PATH": path_with_flowserver(),
@@ -160,8 +160,3 @@ class Reader:
 
 def command_line(text: str) -> tuple[str, ...]:
     return ("bash", "-euo", "pipefail", "-c", text)
-
-
-def _free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])

@@ -16,6 +16,7 @@ from flowserver.hosting.logs import plain
 from flowserver.hosting.registration import register
 from flowserver.hosting.serving import bind
 from tests.hosting.tutorial_handlers import ECHO
+from tests.support.ports import free_port
 from tests.support.server import clean_environment, start_flowserver
 from tests.support.threading_server import ThreadingServer
 
@@ -164,8 +165,7 @@ def test_the_advertised_address_must_be_a_url(start, registry, advertise):
 
 
 def test_beyond_loopback_the_secret_is_needed_to_run_functions(start, registry):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     process = start(registry.url, listen=f"0.0.0.0:{port}", advertise=f"{ADVERTISED}/", secret="s" * 20)
     _, body, _ = registry.registered.get(timeout=WAIT_SECONDS)
     assert body["url"] == f"{ADVERTISED}/fnf-demo/echo"

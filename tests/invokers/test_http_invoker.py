@@ -21,17 +21,12 @@ from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.transport_failures import is_own_trouble
 from flowserver.invokers.web_requests import WebRequest
 from tests.invokers.wire_server import FixedResolver, head, reply_with
+from tests.support.ports import free_port
 
 
 def headers_of(request):
     lines = request.split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
     return {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 async def test_event_and_headers_arrive(invoker, invocation, endpoint, server):

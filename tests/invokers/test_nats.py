@@ -10,6 +10,7 @@ from flowserver.invokers import nats as client
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage, BrokerRefused, BrokerUnavailable, read_outlets
 from tests.support.nats_server import NatsServer
+from tests.support.ports import free_port
 
 
 @pytest.fixture
@@ -96,9 +97,7 @@ async def test_a_stream_created_in_time(server, outlets, monkeypatch):
 
 
 async def test_a_server_that_is_down(outlets):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    sending = outlets(orders=f"nats://user:secret@127.0.0.1:{port}?timeout_seconds=0.3")
+    sending = outlets(orders=f"nats://user:secret@127.0.0.1:{free_port()}?timeout_seconds=0.3")
     with pytest.raises(BrokerUnavailable) as raised:
         await sending.send("orders", message())
     assert raised.value.message == "the NATS server could not be reached: Connection refused"
@@ -177,9 +176,7 @@ async def test_the_log_reports_an_outage_once_and_its_end_once(server, outlets, 
 
 async def test_another_server_of_the_cluster_accepts_it(server, outlets):
     await server.add_stream("ORDERS", "orders")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        away = taken.getsockname()[1]
-    await outlets(orders=f"nats://127.0.0.1:{away},{server.host}").send("orders", message())
+    await outlets(orders=f"nats://127.0.0.1:{free_port()},{server.host}").send("orders", message())
     assert len(await server.messages("ORDERS")) == 1
 
 

@@ -6,7 +6,6 @@ with NatsServer(tmp_path) as nats:
 """
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -22,10 +21,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from tests.support.ports import free_port
+
 PATIENCE_SECONDS = 60
 """Only a server that hangs takes this long."""
-
-_PORT = re.compile(r"Listening for client connections on 127\.0\.0\.1:(\d+)")
 
 
 class NatsServer:
@@ -37,7 +36,7 @@ class NatsServer:
         self._folder = folder
         self._flags = flags
         self._process: subprocess.Popen[str] | None = None
-        self.port = -1  # the server's word for any port
+        self.port = free_port()
         self.start()
 
     @property
@@ -60,9 +59,8 @@ class NatsServer:
             said += line
             if "Server is ready" in line:
                 break
-        port = _PORT.search(said)
-        assert port is not None, said
-        self.port = int(port[1])
+        else:
+            raise AssertionError(said)
         # so that it can continue to write
         self._reader = threading.Thread(target=self._process.stderr.read, daemon=True)
         self._reader.start()

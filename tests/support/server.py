@@ -20,6 +20,7 @@ from typing import Self
 
 from tests.support.curl import path_with_curl
 from tests.support.fork_server import ForkedProcess, ForkServer
+from tests.support.ports import free_port
 
 PATIENCE_SECONDS = 60
 """Only a server that hangs takes this long; a test that passes never waits for it."""
@@ -65,7 +66,7 @@ class ServerProcess:
         self,
         database_url: str | None,
         *arguments: str,
-        port: int = 0,
+        port: int | None = None,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         open_files_max: int | None = None,
@@ -74,7 +75,7 @@ class ServerProcess:
         self._lines: list[str] = []
         self._news = threading.Condition()
         self._over = False
-        command = ["serve", "--port", str(port)]
+        command = ["serve", "--port", str(free_port() if port is None else port)]
         if database_url is not None:
             command += ["--database-url", database_url]
         variables = clean_environment() | dict(environment or {})

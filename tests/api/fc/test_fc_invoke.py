@@ -1,7 +1,6 @@
 """Synchronous invocations: the request that reaches the function, and the reply for each of its answers."""
 
 import base64
-import socket
 
 import httpx
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from flowserver.server import Application
 from tests.api.fc.conftest import INVOKE, refused
 from tests.invokers.wire_server import WireServer, head, reply_with
+from tests.support.ports import free_port
 
 ERROR = b'{"errorMessage":"no money","errorType":"CardDeclined","stackTrace":[]}'
 
@@ -99,9 +99,7 @@ async def test_a_connection_that_breaks(client: httpx.AsyncClient, pay: WireServ
 
 
 async def test_a_function_that_cannot_be_reached(client: httpx.AsyncClient, app: Application) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    url = f"http://127.0.0.1:{free_port()}/"
     await app.state.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=5)
     assert "refused" in refused(await client.post(INVOKE), 412, "FunctionNotStarted")
 

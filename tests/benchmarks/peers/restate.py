@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply
 from tests.benchmarks.function import FunctionProcess
 from tests.benchmarks.stage import Counters, FunctionReports
+from tests.support.ports import free_port
 from tests.support.processes import cpu_seconds_of, machine_cpu_seconds, resident_bytes_of, written_bytes_of
 from tests.support.server import clean_environment
 
@@ -107,7 +107,7 @@ def running_restate(partitions: int | None = None) -> Iterator[Restate]:
         folder = Path(tempfile.mkdtemp(prefix="restate-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         function = stack.enter_context(FunctionProcess(compiled()))
-        port, ingress, admin, node = _free_ports(4)
+        port, ingress, admin, node = (free_port() for _ in range(4))
         environment = _environment(folder, ingress, admin, node)
         if partitions is not None:
             environment["RESTATE_DEFAULT_NUM_PARTITIONS"] = str(partitions)
@@ -119,13 +119,6 @@ def running_restate(partitions: int | None = None) -> Iterator[Restate]:
         _await_answer(ingress, "GET", "/restate/health")
         _await_answer(admin, "POST", "/deployments", {"uri": f"http://127.0.0.1:{port}"})
         yield restate
-
-
-def _free_ports(count: int) -> list[int]:
-    """Free ports; Restate needs all of them in advance."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _environment(folder: Path, ingress: int, admin: int, node: int) -> dict[str, str]:
