@@ -84,7 +84,7 @@ async def take_code(
     request.state.code = credentials.credentials
 
 
-def _code(request: Request) -> str:
+async def _code(request: Request) -> str:
     code: str = request.state.code
     return code
 
@@ -93,7 +93,7 @@ LinkCode = Annotated[str, Depends(_code)]
 """The code of a sign-in link, as a route's parameter."""
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
 

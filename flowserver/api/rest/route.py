@@ -20,8 +20,10 @@ from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.operations import Operations
 
+# The framework calls what is not `async` in a thread, which costs more than all else of a small request.
 
-def _operations(request: Request) -> Operations:
+
+async def _operations(request: Request) -> Operations:
     operations: Operations = request.app.state.operations
     return operations
 
@@ -30,7 +32,7 @@ Ops = Annotated[Operations, Depends(_operations)]
 """The operations, as a route's parameter."""
 
 
-def _allowed(request: Request) -> WhileAllowed:
+async def _allowed(request: Request) -> WhileAllowed:
     return WhileAllowed(request.state.check)
 
 

@@ -66,7 +66,7 @@ def rest_application(state: State) -> FastAPI:
     app.state = state
     app.router.redirect_slashes = False
     for router in ROUTERS:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # `include_router` would build each route once more, at a first request
     Docs(ROUTERS).install(app)
     Schemas(state.limits).install(app)
     app.add_exception_handler(HTTPException, _answer_framework_error)
