@@ -15,8 +15,8 @@ _reservations: list[socket.socket] = []
 def free_port() -> int:
     """A port on which nothing listens, now or later, but what the caller starts there.
 
-    No test gets the same port while this process runs, and the kernel gives it to no program. So a server can be started
-    there at any time, or again; and while there is none, a connection is refused.
+    No test gets the same port while this process runs, and the kernel gives it to no program. So a server can be
+    started there at any time, or again; and while there is none, a connection is refused.
     """
     for _ in range(_TRIES_MAX):
         port = secrets.choice(PORTS)
