@@ -78,7 +78,8 @@ def test_a_new_flow_is_written_published_and_started(
     page: Page, rest: httpx.Client, complaints: Complaints, unique: str
 ) -> None:
     complaints.allow("status of 400")
-    page.goto("/flows/-/new")
+    with page.expect_response("**/v1/definitions/language"):  # before, it completes nothing
+        page.goto("/flows/-/new")
     editor = editor_of(page)
     expect(page.get_by_role("group", name="Steps of the flow")).to_contain_text("hello")
     page.get_by_role("button", name="Create").click()

@@ -147,7 +147,8 @@ def test_a_list_with_a_page_of_new_executions_reads_only_the_rows_on_screen(
     row = page.get_by_role("grid", name="Executions").get_by_role("row").filter(has_text="first")
     expect(row).to_contain_text("Running")
     _keep(rest, unique, WAIT, *(f"n{number}" for number in range(51)))
-    page.clock.run_for(POLL_MS)
+    with page.expect_response("**/executions/first?documents=false"):
+        page.clock.run_for(POLL_MS)
     expect(page.get_by_role("button", name="50+ new")).to_be_visible()
     rest.post(f"/v1/flows/{unique}/executions/first/stop").raise_for_status()
     asked: list[str] = []
@@ -284,7 +285,8 @@ def _follow_after_signing_in(page: Page) -> None:
     expect(painted).to_be_visible()
     refused: list[str] = []
     page.on("response", lambda answer: refused.append(answer.url) if answer.status == 401 else None)
-    page.get_by_role("button", name="Sign out").click()
+    with page.expect_response(lambda answer: answer.status == 401):
+        page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("dialog", name="Sign in").get_by_label("Bearer token")).to_be_focused()
     expect(painted).to_have_count(0)
     with page.expect_request("**/events/stream*"):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from flowserver.base.limits import Limits
 from flowserver.cli.sign_in_links import add_sign_in_link
@@ -92,6 +92,32 @@ def test_a_link_signs_in_behind_a_proxy_with_what_its_key_may(opened: Opened, co
         expect(page.locator("header.top")).to_contain_text("ann")
         expect(page.get_by_text("There are no flows yet.")).to_be_visible()
         page.goto("about:blank")
+
+
+def test_the_new_key_stays_on_the_page_when_an_answer_from_before_is_late(
+    opened: Opened, complaints: Complaints, url: str
+) -> None:
+    create_database_with_key(url)
+    with ServerProcess(url) as server:
+        complaints.serve_at(server.url)
+        complaints.allow("status of 401")
+        page = opened(base_url=server.url)
+        late: list[Route] = []
+
+        def hold(route: Route) -> None:
+            late.append(route)
+
+        page.route("**/v1/permissions", hold, times=1)
+        page.goto(link_for(url, server.url, label="ann", role="viewer", flows="order-"))
+        page.get_by_role("button", name="Sign in").click()
+        shown = page.get_by_role("definition").filter(has_text="viewer order-…")
+        expect(shown).to_be_visible()
+        with page.expect_response("**/v1/permissions"):
+            late[0].fulfill(json={"key": None, "open": True, "role": "admin", "flows": "", "may": None})
+        expect(shown).to_be_visible()
+        page.get_by_role("navigation", name="Places").get_by_role("link", name="Flows").click()
+        expect(page.get_by_text("There are no flows yet.")).to_be_visible()
+        expect(page.locator("header.top")).to_contain_text("ann")
 
 
 def test_a_link_without_its_end_says_so(page: Page) -> None:

@@ -17,17 +17,17 @@ function unknown() {
   return { key: null, open: false, role: "", flows: "", may: null };
 }
 
-/** Whether the server was asked what is allowed, and has answered or cannot be reached. */
-const isAsked = signal(false);
-
 /** Grows with each sign-in and sign-out; what was read before is read again. */
 const number = signal(0);
 
 /** `wanted`: why the server wants a sign-in, "" without a reason, null if it wants none. */
 export const session = computed(() => ({ number: number.value, wanted: signInWanted.value, hasToken: token.value !== "" }));
 
-/** Whether pages may begin: with a key they wait for what it may do, so that they ask for nothing else. */
-export const isReady = computed(() => token.value === "" || isAsked.value);
+/**
+ * Whether pages may begin: with a key they wait for what it may do, so that they ask for nothing else. What has begun
+ * stays: a page may show a key that nothing shows again.
+ */
+export const isReady = signal(token.peek() === "");
 
 /**
  * Whether the caller may do this. Every button of a change asks.
@@ -38,12 +38,14 @@ export function may(name) {
   return allowed === null || allowed.includes(name);
 }
 
-/** Read what is allowed; throws ApiError. */
+/** Read what is allowed; throws ApiError. An answer that comes after another sign-in says nothing of it. */
 export async function loadPermissions() {
+  const used = token.peek();
   try {
-    permissions.value = { ...unknown(), ...(await api("v1/permissions")) };
+    const found = await api("v1/permissions");
+    if (used === token.peek()) permissions.value = { ...unknown(), ...found };
   } finally {
-    isAsked.value = true;
+    isReady.value = true;
   }
 }
 
