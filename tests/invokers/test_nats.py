@@ -2,15 +2,34 @@
 
 import asyncio
 import socket
+from types import SimpleNamespace
 
 import pytest
 
 from flowserver.base.errors import QueueNotExist
+from flowserver.invokers import brokers
 from flowserver.invokers import nats as client
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage, BrokerRefused, BrokerUnavailable, read_outlets
 from tests.support.nats_server import NatsServer
 from tests.support.ports import free_port
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """The server, too, may be held up by other programs."""
+    monkeypatch.setattr(client, "CONNECT_SECONDS", 60)
+    monkeypatch.setattr(brokers, "TIMEOUT_SECONDS_DEFAULT", 60)
+
+
+@pytest.fixture
+def first_mishap_is_last(monkeypatch):
+    """The time of a send is over after its first mishap, however late that comes."""
+
+    async def over(_seconds):
+        raise TimeoutError
+
+    monkeypatch.setattr(client, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": over}))
 
 
 @pytest.fixture
@@ -75,9 +94,10 @@ async def test_all_share_one_connection(server, outlets):
     assert broker._connection.done()
 
 
+@pytest.mark.usefixtures("first_mishap_is_last")
 async def test_no_stream_accepts_it(server, outlets):
     with pytest.raises(QueueNotExist, match="no stream of the NATS server takes the subject orders"):
-        await outlets(orders=f"{server.url}?timeout_seconds=0.3").send("orders", message())
+        await outlets(orders=server.url).send("orders", message())
 
 
 async def test_a_stream_created_in_time(server, outlets, monkeypatch):
@@ -89,15 +109,16 @@ async def test_a_stream_created_in_time(server, outlets, monkeypatch):
         return explained(broker, error, outlet)
 
     monkeypatch.setattr(client.NatsBroker, "_explained", note)
-    sending = asyncio.create_task(outlets(orders=f"{server.url}?timeout_seconds=30").send("orders", message()))
+    sending = asyncio.create_task(outlets(orders=server.url).send("orders", message()))
     await tried_again.wait()
     await server.add_stream("ORDERS", "orders")
     await sending
     assert len(await server.messages("ORDERS")) == 1
 
 
+@pytest.mark.usefixtures("first_mishap_is_last")
 async def test_a_server_that_is_down(outlets):
-    sending = outlets(orders=f"nats://user:secret@127.0.0.1:{free_port()}?timeout_seconds=0.3")
+    sending = outlets(orders=f"nats://user:secret@127.0.0.1:{free_port()}")
     with pytest.raises(BrokerUnavailable) as raised:
         await sending.send("orders", message())
     assert raised.value.message == "the NATS server could not be reached: Connection refused"
@@ -105,7 +126,7 @@ async def test_a_server_that_is_down(outlets):
 
 async def test_a_server_that_returns_stores_messages_sent_meanwhile(server, outlets):
     await server.add_stream("ORDERS", "orders")
-    sending = outlets(orders=f"{server.url}?timeout_seconds=30")
+    sending = outlets(orders=server.url)
     await sending.send("orders", message(b"before", "m1"))
     server.kill()
     later = asyncio.create_task(sending.send("orders", message(b"while away", "m2")))
@@ -117,7 +138,7 @@ async def test_a_server_that_returns_stores_messages_sent_meanwhile(server, outl
 async def test_a_server_that_dies_before_it_confirms(server, outlets):
     """Its messages may have been lost or stored: they are sent again, and each is stored once."""
     await server.add_stream("ORDERS", "orders")
-    sending = outlets(orders=f"{server.url}?timeout_seconds=30")
+    sending = outlets(orders=server.url)
     await sending.send("orders", message(message_id="m0"))
     server.pause()
     unconfirmed = [asyncio.create_task(sending.send("orders", message(message_id=f"m{n}"))) for n in range(1, 9)]
@@ -132,8 +153,8 @@ async def test_a_server_that_dies_before_it_confirms(server, outlets):
 
 async def test_a_server_that_does_not_answer(server, outlets):
     await server.add_stream("ORDERS", "orders")
-    sending = outlets(orders=f"{server.url}?timeout_seconds=0.3")
-    await sending.send("orders", message())
+    sending = outlets(orders=f"{server.url}?timeout_seconds=0.3", patient=f"{server.url}/orders")
+    await sending.send("patient", message())
     server.pause()
     with pytest.raises(BrokerUnavailable, match=r"did not confirm the message in 0\.3 s"):
         await sending.send("orders", message(message_id="m2"))
@@ -146,6 +167,7 @@ async def test_a_host_that_sends_nothing(outlets):
             await sending.send("orders", message())
 
 
+@pytest.mark.usefixtures("first_mishap_is_last")
 async def test_a_server_without_working_tls(outlets):
     async def pretend(reader, writer):
         writer.write(b'INFO {"tls_required": true}\r\n')
@@ -157,13 +179,14 @@ async def test_a_server_without_working_tls(outlets):
     async with await asyncio.start_server(pretend, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(BrokerUnavailable, match="no secure connection came about"):
-            await outlets(orders=f"nats://127.0.0.1:{port}?timeout_seconds=2").send("orders", message())
+            await outlets(orders=f"nats://127.0.0.1:{port}").send("orders", message())
 
 
+@pytest.mark.usefixtures("first_mishap_is_last")
 async def test_the_log_reports_an_outage_once_and_its_end_once(server, outlets, caplog):
     await server.add_stream("ORDERS", "orders")
     server.kill()
-    sending = outlets(orders=f"{server.url}?timeout_seconds=0.3")
+    sending = outlets(orders=server.url)
     for _ in range(2):
         with pytest.raises(BrokerUnavailable):
             await sending.send("orders", message())
@@ -207,9 +230,10 @@ async def test_a_step_that_has_timed_out(server, outlets):
     await sending.send("orders", message(message_id="m3"))
 
 
+@pytest.mark.usefixtures("first_mishap_is_last")
 async def test_a_stream_that_is_full(server, outlets):
     await server.add_stream("ORDERS", "orders", max_msgs=1, discard="new")
-    sending = outlets(orders=f"{server.url}?timeout_seconds=0.3")
+    sending = outlets(orders=server.url)
     await sending.send("orders", message())
     with pytest.raises(BrokerUnavailable, match="cannot keep the message: maximum messages exceeded"):
         await sending.send("orders", message(message_id="m2"))
@@ -231,22 +255,23 @@ async def test_messages_that_it_rejects(server, outlets, sent, words):
         await outlets(orders=server.url).send("orders", sent)
 
 
+@pytest.mark.usefixtures("first_mishap_is_last")
 @pytest.mark.parametrize(
     ("flags", "identity"), [(("--user", "a b", "--pass", "p@,"), "a%20b:p%40%2C"), (("--auth", "tok,"), "tok%2C")]
 )
 async def test_credentials(tmp_path, outlets, flags, identity):
     with NatsServer(tmp_path, *flags) as server:
-        own = outlets(orders=f"nats://{identity}@{server.host}?timeout_seconds=0.3")
+        own = outlets(orders=f"nats://{identity}@{server.host}")
         with pytest.raises(QueueNotExist):  # which only authorized clients hear
             await own.send("orders", message())
         # It reports it and disconnects, and either may be noticed first.
         with pytest.raises(BrokerUnavailable, match=r"Authorization Violation|Connection reset"):
-            await outlets(orders=f"{server.url}?timeout_seconds=0.3").send("orders", message())
+            await outlets(orders=server.url).send("orders", message())
 
 
 async def test_nothing_is_sent_once_it_is_closed(server):
     await server.add_stream("ORDERS", "orders")
-    sending = Outlets(read_outlets({"orders": f"{server.url}?timeout_seconds=30"}))
+    sending = Outlets(read_outlets({"orders": server.url}))
     await sending.send("orders", message())
     server.pause()
     under_way = asyncio.create_task(sending.send("orders", message(message_id="m2")))
