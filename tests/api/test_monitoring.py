@@ -1,8 +1,10 @@
 """/metrics, /readyz and /healthz: contents, access, and answers while the database is down."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from math import inf
 from typing import Any
 
 import httpx
@@ -99,18 +101,20 @@ async def test_invocations_and_queues_are_counted(client: httpx.AsyncClient, app
 
 
 async def test_the_lateness_of_waits(client: httpx.AsyncClient) -> None:
+    began = time.monotonic()
     soon = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, timestamp: $.at}\n"
     await client.put("/v1/flows/w", json={"definition": soon.replace("timestamp: $.at", "duration: 1")})
     await client.post("/v1/flows/w/executions?wait=60", json={"name": "e"})
     seen = samples(await client.get("/metrics"))
     assert seen["flowserver_wakeup_lateness_seconds_count"] == 1
-    assert seen["flowserver_wakeup_lateness_seconds_sum"] < 10
+    assert seen["flowserver_wakeup_lateness_seconds_sum"] < time.monotonic() - began
 
 
 async def test_concurrent_requests_share_one_count_of_rows(client: httpx.AsyncClient, app: Application) -> None:
     await client.put("/v1/flows/w", json={"definition": WAIT})
     await client.post("/v1/flows/w/executions", json={"name": "e"})
     assert samples(await client.get("/metrics"))["flowserver_stuck_executions"] == 0
+    app.state.operations.monitoring._census._until = inf  # however long the next lines take
     with app.state.engine.database.write() as connection:
         connection.execute(delete(scopes))
     assert samples(await client.get("/metrics"))["flowserver_stuck_executions"] == 0

@@ -23,7 +23,7 @@ async def wire() -> AsyncIterator[WireServer]:
 @pytest.fixture
 async def pay(client: httpx.AsyncClient, app: Application, wire: WireServer) -> WireServer:
     """The server of `shop/pay`, which is registered."""
-    await app.state.operations.functions.put("shop", "pay", url=wire.url, headers={}, timeout_seconds=5)
+    await app.state.operations.functions.put("shop", "pay", url=wire.url, headers={}, timeout_seconds=60)
     return wire
 
 

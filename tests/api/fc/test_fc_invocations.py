@@ -290,7 +290,7 @@ async def test_functions_that_have_invocations(
     functions.echo("pay")
     for service, function in (("shop", "refund"), ("-", "pay"), ("bank", "pay")):
         await app.state.operations.functions.put(
-            service, function, url=functions.url("pay"), headers={}, timeout_seconds=5
+            service, function, url=functions.url("pay"), headers={}, timeout_seconds=60
         )
         await submit(client, path=f"/2016-08-15/services/{service}/functions/{function}/invocations")
     seen: list[str] = []
@@ -309,7 +309,7 @@ async def test_a_configured_destination_receives_the_end(
 ) -> None:
     functions.echo("shop/pay")
     put = app.state.operations.functions.put
-    await put("shop", "told", url=functions.url("shop/told"), headers={}, timeout_seconds=5)
+    await put("shop", "told", url=functions.url("shop/told"), headers={}, timeout_seconds=60)
     target = "acs:fc:::services/shop/functions/told"
     await client.put(CONFIG, json={"destinationConfig": {"onSuccess": {"destination": target}}})
     name = await submit(client, event='{"n": 1}')

@@ -42,7 +42,7 @@ async def test_a_qualifier_is_passed_on_and_answered(client: httpx.AsyncClient, 
 
 
 async def test_functions_without_a_service(client: httpx.AsyncClient, app: Application, wire: WireServer) -> None:
-    await app.state.operations.functions.put("-", "pay", url=wire.url, headers={}, timeout_seconds=5)
+    await app.state.operations.functions.put("-", "pay", url=wire.url, headers={}, timeout_seconds=60)
     assert (await client.post(INVOKE.replace("shop", "-"))).content == b"{}"
 
 
@@ -100,7 +100,7 @@ async def test_a_connection_that_breaks(client: httpx.AsyncClient, pay: WireServ
 
 async def test_a_function_that_cannot_be_reached(client: httpx.AsyncClient, app: Application) -> None:
     url = f"http://127.0.0.1:{free_port()}/"
-    await app.state.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=5)
+    await app.state.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=60)
     assert "refused" in refused(await client.post(INVOKE), 412, "FunctionNotStarted")
 
 
