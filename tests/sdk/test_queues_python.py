@@ -161,11 +161,11 @@ def test_visibility_is_changed(queue: Queue) -> None:
 
 
 def test_a_delayed_message_arrives_when_due(queue: Queue) -> None:
-    sent = queue.send_message(Message("a", delay_seconds=1))
+    sent = queue.send_message(Message("a", delay_seconds=5))
     assert sent.receipt_handle
     attributes = queue.get_attributes()
     assert (attributes.active_messages, attributes.delay_messages) == (0, 1)
-    assert queue.receive_message(10).message_id == sent.message_id
+    assert queue.receive_message(30).message_id == sent.message_id
 
 
 def test_a_long_poll_ends_with_the_next_message(access: Access, queue: Queue) -> None:
@@ -178,7 +178,7 @@ def test_a_long_poll_ends_with_the_next_message(access: Access, queue: Queue) ->
     waiting = threading.Thread(target=wait)
     waiting.start()
     queue.send_message(Message("a"))
-    waiting.join(20)
+    waiting.join(60)
     assert got == [b"a"]
 
 
