@@ -70,7 +70,7 @@ def test_when_the_front_dies_the_server_ends_and_its_calls_are_repeated(sqlite_u
                 assert slow.called.wait(PATIENCE_SECONDS)
                 os.kill(front_of(server), signal.SIGKILL)
                 assert server.process.wait(PATIENCE_SECONDS) == 1
-            assert "the process that speaks HTTP has ended, and so does this one" in server.log
+        assert "the process that speaks HTTP has ended, and so does this one" in server.log
         slow.answered.set()
         with ServerProcess(sqlite_url, *TWO) as again, client_of(again) as client:
             row = client.get("/v1/flows/f/executions/e", params={"wait": PATIENCE_SECONDS}).json()

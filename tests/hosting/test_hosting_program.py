@@ -20,7 +20,7 @@ from tests.support.ports import free_port
 from tests.support.server import clean_environment, start_flowserver
 from tests.support.threading_server import ThreadingServer
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 
 
 class Registry:

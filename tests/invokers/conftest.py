@@ -22,7 +22,7 @@ def make_invocation(**changes: object) -> Invocation:
         "invocation_id": None,
         "idempotency_key": "key-1",
         "attempt": 0,
-        "timeout_ms": 10_000,
+        "timeout_ms": 60_000,
         "flow_name": "order",
         "execution_name": "run-1",
         "step_name": "Charge",
@@ -50,7 +50,7 @@ async def server() -> AsyncIterator[WireServer]:
 
 @pytest.fixture
 def endpoint(server: WireServer) -> Endpoint:
-    return Endpoint(server.url, {"Authorization": "Bearer s3cret"}, 10)
+    return Endpoint(server.url, {"Authorization": "Bearer s3cret"}, 60)
 
 
 @pytest.fixture(params=["direct", "distant"])

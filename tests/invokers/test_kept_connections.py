@@ -125,7 +125,7 @@ def reply_of(body):
 async def one_other_call(invoker, invocation):
     other = WireServer()
     await other.start()
-    assert await invoker.invoke(invocation(), Endpoint(other.url, {}, 10)) == Replied({}, ANY)
+    assert await invoker.invoke(invocation(), Endpoint(other.url, {}, 60)) == Replied({}, ANY)
     await other.stop()
 
 
@@ -162,7 +162,7 @@ async def test_server_that_takes_no_second_connection_leaves_the_outcome_unknown
 
 async def test_functions_of_one_host_share_a_connection(invoker, invocation, server):
     for path, headers in (("/a", {}), ("/b", {"Authorization": "x"}), ("/b", {"Authorization": "y"})):
-        await invoker.invoke(invocation(), Endpoint(server.url + path, headers, 10))
+        await invoker.invoke(invocation(), Endpoint(server.url + path, headers, 60))
     assert server.connections == 1
     starts = [request.split(b" HTTP")[0] for request in server.requests]
     assert starts == [b"POST /function/a", b"POST /function/b", b"POST /function/b"]
@@ -238,7 +238,7 @@ async def test_large_event_is_sent_whole(invoker, invocation, endpoint, server):
 
 
 async def test_endpoints_own_headers_come_before_the_usual_ones(invoker, invocation, server):
-    await invoker.invoke(invocation(), Endpoint(server.url, {"user-agent": "mine", "Accept": "text/x"}, 10))
+    await invoker.invoke(invocation(), Endpoint(server.url, {"user-agent": "mine", "Accept": "text/x"}, 60))
     sent = server.requests[0].lower()
     assert sent.count(b"user-agent: mine\r\n") == sent.count(b"user-agent:") == 1
     assert sent.count(b"accept: text/x\r\n") == sent.count(b"accept:") == 1

@@ -204,7 +204,8 @@ def test_tasks_in_the_open_api(open_client: SdkClient, unique: str) -> None:
 
 
 def test_the_open_api_stops_a_task(open_client: SdkClient, unique: str) -> None:
-    """A failing function is retried after a pause; it is stopped in that pause, or after its last attempt."""
+    """A failing function is retried after pauses, each twice as long; it is stopped in such a pause."""
+    open_client.call("PutAsyncConfig", **FAIL, qualifier="LATEST", asyncConfig={"maxAsyncRetryAttempts": 8})
     headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": unique}
     invoke(open_client, b"{}", headers=headers, **FAIL)
     retrying = task_of(open_client, unique, "Retrying", **FAIL)

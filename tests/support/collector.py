@@ -42,7 +42,11 @@ class Collector:
         self._server = ThreadingServer(Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self.url = self._server.url
-        self.environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": self.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+        self.environment = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "60",
+            "OTEL_BSP_SCHEDULE_DELAY": "50",
+        }
         """Variables of a server that exports to this one."""
 
     def wait_for(self, name: str) -> Span:

@@ -49,7 +49,7 @@ class Rpc:
 
     async def end_of(self, flow: str, name: str) -> dict[str, Any]:
         """The execution, once it has ended."""
-        body = await self.call("DescribeExecution", FlowName=flow, ExecutionName=name, WaitTimeSeconds=20)
+        body = await self.call("DescribeExecution", FlowName=flow, ExecutionName=name, WaitTimeSeconds=60)
         assert body["StoppedTime"] != "", body
         return body
 

@@ -26,7 +26,7 @@ class Wire:
     async def ask(self, request: bytes, *, has_body: bool = True) -> tuple[int, dict[str, str], Any]:
         """Send bytes; returns status, headers in lower case, and the JSON body."""
         self._writer.write(request)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-1])}
             body = await self._reader.readexactly(int(headers["content-length"])) if has_body else b"null"
