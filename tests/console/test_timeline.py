@@ -1,6 +1,7 @@
 """The timeline of an execution and its scrubber, as a person uses them."""
 
 import re
+from datetime import datetime, timedelta
 
 import httpx
 import pytest
@@ -134,6 +135,7 @@ def test_a_timeline_that_is_live_leaves_the_focus_and_the_bars_at_rest(
     functions.register(server.url, "timeline/ask")
     rest.put("/v1/flows/live", json={"definition": LIVE}).raise_for_status()
     rest.post("/v1/flows/live/executions", json={"name": "one"}).raise_for_status()
+    page.clock.set_fixed_time(datetime.now() + timedelta(minutes=10))  # the axis grows with the time, in steps
     page.goto("/executions/live/one")
     timeline = page.get_by_role("treegrid", name="Timeline")
     before = timeline.get_by_role("row", name="before")
