@@ -307,7 +307,7 @@ def read_settings_file(path: Path) -> YamlFile:
 
 
 def _keys_in(path: Path) -> list[str]:
-    lines = (line.strip() for line in path.read_text("utf-8").splitlines())
+    lines = (line.strip() for line in path.read_text("utf-8").split("\n"))
     return [line for line in lines if line and not line.startswith("#")]
 
 

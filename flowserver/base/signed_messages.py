@@ -93,7 +93,7 @@ def read_signer(path: Path) -> Signer:
 
 def signer_of(text: str) -> Signer:
     """The same from the file's text."""
-    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
+    lines = ((number, line.strip()) for number, line in enumerate(text.split("\n"), 1))
     keys = tuple(_key(number, line) for number, line in lines if line and not line.startswith("#"))
     if not 1 <= len(keys) <= SECRETS_MAX:
         raise SigningSecretsInvalid(f"it must have 1 to {SECRETS_MAX} secrets, one a line: {_FORM}")

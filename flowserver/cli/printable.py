@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any, Final
 
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""All control characters except tabs and line breaks, and those that change the direction of text."""
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters except tabs and line feeds, separators of lines, and what changes the direction of text."""
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,8 @@
 """YAML, for `-o yaml` and for files that are applied."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -17,8 +18,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_YAML_LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
+"""They end lines in YAML 1.1 and not in 1.2, and many programs split text there: they are written as escapes."""
+
+
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = '"' if _YAML_LINE_ENDS.search(text) else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text)

@@ -21,6 +21,7 @@ from flowserver.client.errors import (
     ServerFault,
     Throttled,
     Unreachable,
+    Unreadable,
     WaitedTooLong,
 )
 from flowserver.client.results import (
@@ -92,6 +93,7 @@ __all__ = [
     "Throttled",
     "Topic",
     "Unreachable",
+    "Unreadable",
     "Version",
     "WaitedTooLong",
 ]

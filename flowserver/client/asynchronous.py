@@ -17,7 +17,7 @@ from flowserver.client import secrets as secret_calls
 from flowserver.client import server as server_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import answer_of, arguments_of, options_of, refusal_of, unreachable
-from flowserver.client.errors import ClientError
+from flowserver.client.errors import ClientError, Unreadable
 from flowserver.client.event_streams import Feed
 from flowserver.client.exchanges import NO_CONTENT, RETRIES, Conversation, Pause, with_retries
 from flowserver.client.listings import Listing, page_of
@@ -110,8 +110,8 @@ class AsyncClient:
         """The history of an execution, past and to come, until the execution has ended.
 
         A connection that breaks is made again, and goes on where it broke; raises Unreachable once the server has been
-        away for `outage_seconds`. `on_silence` is awaited again and again while nothing happens, every few seconds: an
-        execution that the server parks has no event of it.
+        away for `outage_seconds`, and Unreadable if an event cannot be read twice. `on_silence` is awaited again and
+        again while nothing happens, every few seconds: an execution that the server parks has no event of it.
         """
         feed = Feed(flow, name, after, outage_seconds, self._retries)
         while True:
@@ -121,16 +121,19 @@ class AsyncClient:
                     if response.status_code == NO_CONTENT:
                         return
                     if response.is_success:
-                        async for line in response.aiter_lines():
-                            for event in feed.read(line):
-                                yield event
-                            if on_silence is not None and feed.is_silent(line):
-                                await on_silence()
+                        async for piece in response.aiter_bytes():
+                            for line in feed.lines(piece):
+                                for event in feed.read(line):
+                                    yield event
+                                if on_silence is not None and feed.is_silent(line):
+                                    await on_silence()
                         if feed.ended:
                             return
                     else:
                         await response.aread()
                         error = refusal_of(response)
+            except Unreadable as unreadable:
+                error = unreadable
             except httpx.HTTPError as broken:
                 error = unreachable(self._url, broken)
             await asyncio.sleep(feed.broken(error))

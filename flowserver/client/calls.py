@@ -378,6 +378,6 @@ def readiness() -> Conversation[Readiness]:
 def metrics() -> Conversation[dict[str, float]]:
     """What the server measures, by name, without what has labels. docs/reference/metrics.md says what they mean."""
     answer = yield Request(method="GET", path="/metrics", repeatable=True)
-    lines = answer.content.decode(errors="replace").splitlines()
-    pairs = (line.rpartition(" ") for line in lines if not line.startswith("#") and "{" not in line)
+    lines = answer.content.decode(errors="replace").split("\n")
+    pairs = (line.rpartition(" ") for line in lines if line and not line.startswith("#") and "{" not in line)
     return {name: float(value) for name, _, value in pairs}

@@ -27,6 +27,10 @@ class Unreachable(ClientError):
         self.was_sent = was_sent
 
 
+class Unreadable(Unreachable):
+    """What answers is no flowserver, or one of another version: the answer is not what the call returns."""
+
+
 class WaitedTooLong(ClientError):
     """The execution had not ended when the given time was over. It runs on."""
 

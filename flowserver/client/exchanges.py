@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from flowserver.base.json_values import DEPTH_MAX, InvalidJson, dump_json_bytes, load_json
-from flowserver.client.errors import ClientError, Refused, Unreachable, refusal
+from flowserver.client.errors import ClientError, Refused, Unreachable, Unreadable, refusal
 
 RETRIES: Final = 3
 """Times that a request is repeated, unless the client says otherwise."""
@@ -66,13 +66,13 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def document(self) -> Any:
-        """The JSON value; an empty object if there is no content. Raises Unreachable if it is no JSON."""
+        """The JSON value; an empty object if there is no content. Raises Unreadable if it is no JSON."""
         if not self.content:
             return {}
         try:
             return load_json(self.content.decode(), ANSWER_DEPTH_MAX)
         except (InvalidJson, UnicodeDecodeError):
-            raise Unreachable("what answers is not a flowserver") from None
+            raise Unreadable("what answers is not a flowserver") from None
 
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ def _may_help(request: Request, answer: Answer) -> bool:
 def _refused(answer: Answer, was_lost: bool) -> Refused:
     try:
         problem = answer.document
-    except Unreachable:
+    except Unreadable:
         problem = {"detail": _plain_reason(answer)}
     error = refusal(answer.status, problem if isinstance(problem, dict) else {})
     error.was_repeated = was_lost

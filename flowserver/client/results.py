@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from flowserver.client.errors import Unreachable
+from flowserver.client.errors import Unreadable
 
 Json = dict[str, Any]
 
@@ -374,10 +374,10 @@ WITHOUT_SERVICE = "-"
 
 
 def typed(kind: type[R], document: object, **further: object) -> R:
-    """The object as that kind of result; raises Unreachable if it is none, since then no flowserver has answered."""
+    """The object as that kind of result; raises Unreadable if it is none, since then no flowserver has answered."""
     try:
         if not isinstance(document, dict):
             raise TypeError
         return msgspec.convert({**document, **further, "document": document}, kind)
     except (msgspec.ValidationError, TypeError):
-        raise Unreachable("what answers is not a flowserver, or one of another version") from None
+        raise Unreadable("what answers is not a flowserver, or one of another version") from None

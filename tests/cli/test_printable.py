@@ -8,8 +8,8 @@ from flowserver.cli.printable import json_text, printable
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.tables import aligned
 
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\r\x9b2J\u202egpj"
-SHOWN = "\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x9b2J\\u202egpj"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\r\x9b2J\u202egpj\x85\u2028\u2029"
+SHOWN = "\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x9b2J\\u202egpj\\x85\\u2028\\u2029"
 
 
 def test_control_characters_are_shown_as_escapes() -> None:
@@ -24,7 +24,7 @@ def test_json_keeps_its_value(indent: int | None) -> None:
     text = json_text(document, indent)
     assert json.loads(text) == document
     assert "中" in text
-    assert not set(text) & set(HOSTILE[:1] + "\x07\r\x9b\x7f\u202e")
+    assert not set(text) & set(HOSTILE[:1] + "\x07\r\x9b\x7f\u202e\u2028")
 
 
 def test_an_operator_who_looks_at_a_hostile_execution_is_safe(run, server, tmp_path, monkeypatch):

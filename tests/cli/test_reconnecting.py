@@ -3,6 +3,10 @@
 It is killed when an event has come, and started in a pause.
 """
 
+import json
+from http.server import BaseHTTPRequestHandler
+from threading import Thread
+
 import pytest
 
 from flowserver.cli.remote import executions, following, reconnecting
@@ -10,6 +14,7 @@ from flowserver.cli.remote.event_lines import shown_event
 from flowserver.cli.remote.step_states import Progress
 from flowserver.client import Client
 from tests.support.server import ServerProcess
+from tests.support.threading_server import ThreadingServer
 
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n  - {type: wait, name: w, duration: 3600}\n"
 
@@ -93,3 +98,46 @@ def test_a_followed_history_gives_up_in_the_end(run, restarted, monkeypatch):
     followed = run("executions", "history", "long/e", "--follow")
     assert (followed.exit_code, restarted.pauses) == (4, 0)
     assert followed.stderr.endswith("Come back: flowserver executions history long/e --follow\n")
+
+
+LINE_ENDS = "\x0b\x0c\r\n\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+def test_documents_may_hold_characters_that_end_lines_elsewhere(run, monkeypatch, server):
+    monkeypatch.setenv("FLOWSERVER_URL", server.url)
+    with Client(server.url) as client:
+        client.put_flow("lines", "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n")
+    started = run("start", "lines", "--name", "e", "--input", json.dumps({"text": LINE_ENDS}), "--wait")
+    assert (started.exit_code, "Lost the server" in started.stderr) == (0, False)
+    assert run("watch", "lines/e").exit_code == 0
+    first, *_ = run("executions", "history", "lines/e", "--follow", "-o", "json").stdout.splitlines()
+    assert json.loads(first)["detail"]["input"] == {"text": LINE_ENDS}
+
+
+class Garbled(BaseHTTPRequestHandler):
+    """A server whose second event cannot be read."""
+
+    def do_GET(self):
+        document = {"flowName": "f", "name": "e", "status": "Running", "startedTime": "2026-01-02T03:04:05Z"}
+        content = json.dumps(document).encode()
+        if self.path.endswith("/stream"):
+            event = b'{"eventId": 1, "type": "ExecutionStarted", "time": "2026-01-02T03:04:05Z"}'
+            content = b"data: %b\n\n: ping\n\ndata: {\n\n" % event
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("command", [("watch", "f/e"), ("executions", "history", "f/e", "--follow")])
+def test_an_event_that_cannot_be_read_is_no_outage(run, monkeypatch, command):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with ThreadingServer(Garbled) as garbled:
+        Thread(target=garbled.serve_forever, args=(0.05,), daemon=True).start()
+        ended = run(*command, "--server", garbled.url)
+        garbled.shutdown()
+    assert ended.exit_code == 4, ended.stderr
+    assert "the event after event 1 cannot be read: " in ended.stderr

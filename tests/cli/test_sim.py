@@ -4,6 +4,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 HEAD = "version: v1\ntype: flow\nsteps:\n"
 SAFE = HEAD + (
@@ -71,6 +72,19 @@ def test_recorded_values_are_written_out(run, folder):
     text = (folder / "new.flowtest.yaml").read_text()
     assert text.count("b: 1") > 1
     assert "&id" not in text
+
+
+def test_recorded_texts_keep_characters_that_end_lines_elsewhere(run, folder):
+    """In the file, whose tests are a list with more indentation than they are written with."""
+    text = "a \x85 b \u2028 c\n\u2029 d"
+    (folder / "lost.flowtest.yaml").write_text(
+        f"flow: lost.yaml\nfunctions: {{charge: {{return: {{a: {json.dumps(text)}}}, always: true}}}}\n"
+        "sim: {always: ['$.calls.Charge < 2', '$.calls.Ship < 1']}\n"
+        "tests:\n    - {name: n, expect: {never: [Refund]}}\n"
+    )
+    assert run("sim", "lost.yaml", "--record", "lost.flowtest.yaml").exit_code == 1
+    recorded = yaml.safe_load((folder / "lost.flowtest.yaml").read_text())["tests"][1]
+    assert text in json.dumps(recorded, ensure_ascii=False).replace("\\n", "\n")
 
 
 def test_a_flow_and_its_test_file_are_one_simulation(run, folder):

@@ -23,9 +23,11 @@ from flowserver.client import (
     Task,
     Throttled,
     Unreachable,
+    Unreadable,
     WaitedTooLong,
 )
 from flowserver.client.errors import AddressInvalid
+from flowserver.client.event_streams import Feed
 from tests.support.server import ServerProcess
 
 GREET = (
@@ -338,6 +340,54 @@ async def test_events_of_a_redriven_execution_continue_where_the_connection_brok
             events = list(client.events("f", "e"))
     assert [each.event_id for each in events] == [1, 2, 3, 4]
     assert [each[2]["last-event-id"] for each in asked] == ["0", "2", "2", "2", "4"]
+
+
+LINE_ENDS = "\x0b\x0c\r\n\x1c\x1d\x1e\x85\u2028\u2029"
+"""Where `str.splitlines` ends lines, and httpx with it."""
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_events_hold_characters_that_end_lines_elsewhere(client, server, is_async):
+    client.put_flow("greet", GREET)
+    name = client.start("greet", {"n": LINE_ENDS, LINE_ENDS: 1}, wait_seconds=5).name
+    if is_async:
+        async with AsyncClient(server.url) as other:
+            events = [each async for each in other.events("greet", name)]
+    else:
+        events = list(client.events("greet", name))
+    assert events[0].detail["input"] == {"n": LINE_ENDS, LINE_ENDS: 1}
+    assert events[-1].detail["output"] == {"g": LINE_ENDS}
+    assert events == list(client.history("greet", name))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_of_an_event_stream_end_as_the_standard_says(end):
+    """Wherever the stream is cut into pieces; the other ends of lines belong to the text."""
+    words = "a \x85\u2028\u2029 é€😀"
+    stream = f'id: 1{end}data: {{"eventId": 1,{end}data:"type": "{words}", "time": "t"}}{end}{end}: ping{end}'.encode()
+    for size in (1, 2, 3, 7, len(stream)):
+        feed = Feed("f", "e", 0, 0.0, 0)
+        feed.request()
+        pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
+        lines = [line for piece in pieces for line in feed.lines(piece)]
+        assert lines[-1] == ": ping"
+        (found,) = [found for line in lines for found in feed.read(line)]
+        assert found.type == words
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("damaged", [b'{"eventId": 2, "ty', b'{"eventId": "2"}', b"[]"])
+async def test_an_event_that_cannot_be_read_twice_is_no_outage(answering, no_pauses, is_async, damaged):
+    first = b'data: {"eventId": 1, "type": "ExecutionStarted", "time": "t"}\n\n: ping\n\n'
+    url, asked = answering((200, {}, first + b"data: " + damaged + b"\n\n"))
+    with pytest.raises(Unreadable, match="the event after event 1 cannot be read: "):
+        if is_async:
+            async with AsyncClient(url) as client:
+                [each async for each in client.events("f", "e")]
+        else:
+            with Client(url) as client:
+                list(client.events("f", "e"))
+    assert [each[2]["last-event-id"] for each in asked] == ["0", "1"]
 
 
 def test_another_program_answers(answering):

@@ -377,6 +377,14 @@ def test_a_stream_that_brings_nothing_is_asked_for_more_and_more_rarely_and_an_u
     assert found == {"heard": [1, 2], "waits": [500, 1000, 2000, 250, 250], "asked": [None] * 4 + ["1", "2"]}
 
 
+def test_an_event_that_cannot_be_read_twice_ends_a_stream(page: Page) -> None:
+    page.goto("/flows/there/is/none")
+    found = page.evaluate(
+        STREAM_AGAIN, ["id: 1\ndata: 1\n\nid: 2\ndata: {\n\n", "id: 2\ndata: {\n\n", "id: 2\ndata: 2\n\n"]
+    )
+    assert found == {"heard": [1], "waits": [250], "asked": [None, "1"]}
+
+
 LOADS = """async () => {
   const { oneAtATime } = await import(new URL("console/pages/execution/inspected.js", document.baseURI).href);
   const [begun, done] = [[], []];

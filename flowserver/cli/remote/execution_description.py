@@ -99,7 +99,7 @@ def _whole(execution: Execution) -> str:
 
 def _document(document: dict[str, Any], whole: str) -> str:
     """The document, or its beginning and what shows the whole."""
-    lines = json_text(document, indent=2).splitlines()
+    lines = json_text(document, indent=2).split("\n")
     shown = [one if len(one) <= LINE_CHARACTERS_MAX else f"{one[: LINE_CHARACTERS_MAX - 1]}…" for one in lines]
     left_out = len(lines) - DOCUMENT_LINES_MAX
     if left_out > 0:

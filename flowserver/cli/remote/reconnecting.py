@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from flowserver.client.errors import ClientError, Unreachable
+from flowserver.client.errors import ClientError, Unreachable, Unreadable
 from flowserver.client.outages import Outage, is_away
 from flowserver.client.results import Event, Execution
 
@@ -22,7 +22,8 @@ class Reconnecting:
 
     `on_parked` gets the reason if the server has parked the execution, which no event says, and "" once it goes on.
 
-    Raises Unreachable once the server has been away for `outage_seconds`; it names `way_back`, a command.
+    Raises Unreachable once the server has been away for `outage_seconds`; it names `way_back`, a command. Raises
+    Unreadable if an answer cannot be read twice though the server is there.
     """
 
     client: "Client"
@@ -32,6 +33,7 @@ class Reconnecting:
     outage_seconds: float
     way_back: str
     _outage: Outage = field(init=False)
+    _was_unreadable: bool = False
 
     def __post_init__(self) -> None:
         self._outage = Outage(self.outage_seconds, retries=0)
@@ -44,7 +46,7 @@ class Reconnecting:
                 flow, name = self.execution.flow_name, self.execution.name
                 further = self.client.events(flow, name, after=after, on_silence=self._look, outage_seconds=0)
                 for event in further:
-                    after = event.event_id
+                    after, self._was_unreadable = event.event_id, False
                     yield event
             except ClientError as error:
                 self._await_server(error)
@@ -74,6 +76,9 @@ class Reconnecting:
 
     def _await_server(self, error: ClientError) -> None:
         """Return when the server answers; raises the error if it is not that the server is away."""
+        if isinstance(error, Unreadable) and self._was_unreadable:
+            raise error
+        self._was_unreadable = isinstance(error, Unreadable)
         while is_away(error):
             try:
                 seconds = self._outage.pause_seconds(error)

@@ -10,7 +10,7 @@ const RETRY_MS_MAX = 15_000;
 /**
  * Follow a stream. `onBatch` gets arrays of what the events' data say (JSON), and messages that have names besides: at
  * once after a pause, else one batch every 100 ms. A connection that breaks is made again and misses nothing; one that brings nothing is made again more and more rarely. `onEnd` is
- * called when nothing will follow: with no argument at the stream's end, or with the error that forbids it.
+ * called when nothing will follow: with no argument at the stream's end, or with the error that forbids it, such as that of an event that cannot be read twice.
  * @param {string} path @param {import("./requests.js").ApiQuery} query @param {(batch: any[], named: NamedMessage[]) => void} onBatch
  * @param {{signal?: AbortSignal, onEnd?: (error?: any) => void}} [options]
  */
@@ -31,6 +31,8 @@ export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
   let lastId = "";
   let failures = 0;
   let isHeard = false;
+  /** @type {string | undefined} */
+  let unreadableAfter;
   let createParser;
   try {
     ({ createParser } = await import("../vendor/eventsource-parser.js"));
@@ -59,6 +61,12 @@ export async function stream(path, query, onBatch, { signal, onEnd } = {}) {
       else await feed(response.body, createParser({ onEvent }));
     } catch (error) {
       if (signal?.aborted) return;
+      const wasUnreadable = unreadableAfter === lastId;
+      if (error instanceof SyntaxError) unreadableAfter = lastId;
+      if (error instanceof SyntaxError && wasUnreadable) {
+        flush();
+        return onEnd?.(error);
+      }
       if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
         flush();
         return onEnd?.(error);
