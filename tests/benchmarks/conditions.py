@@ -53,7 +53,12 @@ def _processor() -> str:
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system that holds a folder: on tmpfs an fsync costs nothing."""
+    """The type of the file system that holds a folder: on tmpfs an fsync costs nothing.
+
+    In a root of its own (chroot) no mount may hold the folder.
+    """
     mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text().splitlines()]
     above = {str(folder.resolve()), *map(str, folder.resolve().parents)}
-    return max((len(place), kind) for place, kind in mounts if place in above)[1]
+    return max(((len(place), kind) for place, kind in mounts if place in above), default=(0, "an unknown file system"))[
+        1
+    ]

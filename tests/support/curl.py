@@ -4,9 +4,7 @@ too. It supports the few options that they use. Where curl is installed, curl it
 
 import argparse
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from urllib.parse import quote_plus
 
@@ -14,18 +12,6 @@ import httpx
 
 FAILED_BY_STATUS = 22
 """curl's exit code for an HTTP status of 400 or more with `--fail`."""
-
-
-def path_with_curl(path: str) -> str:
-    """The PATH, with the stand-in's folder added if there is no curl on it."""
-    if shutil.which("curl", path=path):
-        return path
-    folder = Path(tempfile.gettempdir()) / f"flowserver-curl-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    program = folder / "curl"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).resolve()}" "$@"\n')
-    program.chmod(0o755)
-    return f"{path}:{folder}"
 
 
 def read_arguments(arguments: list[str]) -> argparse.Namespace:

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support.curl import path_with_curl
 from tests.support.fork_server import ForkedProcess, ForkServer
 from tests.support.ports import free_port
+from tests.support.stand_ins import path_with_stand_ins
 
 PATIENCE_SECONDS = 60
 """Only a server that hangs takes this long; a test that passes never waits for it."""
@@ -208,12 +208,13 @@ def _start_interpreter(
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without variables that affect a flowserver or a client: its settings, and proxies. It includes a
-    curl.
+    """The environment without variables that affect a flowserver or a client: its settings, and proxies.
+
+    Its PATH has curl and ssh-keygen on every machine.
     """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("FLOWSERVER_") and not name.lower().endswith("_proxy")
     }
-    return kept | {"PATH": path_with_curl(kept.get("PATH", os.defpath))}
+    return kept | {"PATH": path_with_stand_ins(kept.get("PATH", os.defpath))}

