@@ -19,6 +19,7 @@ from tests.acceptance.test_packaging import bare_environment, make_environment
 from tests.docs.pages import ROOT, blocks
 from tests.support.collector import Collector
 from tests.support.ports import free_port
+from tests.support.stand_ins import path_with_stand_ins
 
 PAGE = ROOT / "docs" / "how-to" / "operate.md"
 MONITORING = ROOT / "examples" / "monitoring"
@@ -64,7 +65,7 @@ def test_the_guide_works_from_the_first_line_to_the_last(session: str, collector
     _stand_in_for_pip(tmp_path)
     environment = bare_environment() | {
         "HOME": str(tmp_path),
-        "PATH": f"{tmp_path}/tools:/usr/bin:/bin",
+        "PATH": path_with_stand_ins(f"{tmp_path}/tools:/usr/bin:/bin"),
         "XDG_CONFIG_HOME": str(tmp_path / "configuration"),
     }
     environment.pop("XDG_DATA_HOME", None)
