@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from flowserver.base.step_paths import without_numbers
 from flowserver.editing.grammar import attribute_of, text_of
-from flowserver.flowtests.step_paths import general
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 
 
@@ -82,7 +82,7 @@ class Outline:
         step = StepEntry(node, kind, text_of(name), name_node, path, within, tuple(_gotos(node)))
         within.steps.append(step)
         self.by_name.setdefault(step.name, []).append(step)
-        self.by_path.setdefault(general(path), []).append(step)
+        self.by_path.setdefault(without_numbers(path), []).append(step)
         for label, before, steps in _lists_of(node):
             self._read(steps, label, f"{path}{before}.", step)
 

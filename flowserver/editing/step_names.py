@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from flowserver.base.names import is_name
+from flowserver.base.step_paths import agree, is_path, without_numbers
 from flowserver.editing.condition_mentions import Condition, has_bare_key, is_condition, named_in, written_anew
 from flowserver.editing.edits import Edit, replaced
 from flowserver.editing.files import Definition, EditedFile, FlowTest, Surroundings
@@ -15,10 +16,8 @@ from flowserver.editing.outline import Outline, StepEntry
 from flowserver.editing.texts import Extent
 from flowserver.editing.tree import Spot
 from flowserver.flowtests.fields import KEYED_BY_STEPS, LISTS_OF_STEPS, UNDO
-from flowserver.flowtests.step_paths import general
 from flowserver.language.diagnostics import shown
 from flowserver.language.nodes import MapNode, ScalarNode
-from flowserver.machine.event_paths import is_path
 
 _OF_OWN_FLOW: Final = ("path", "pathIncludes")
 _LAST_NUMBER: Final = re.compile(r"\[[0-9]*\]\Z")
@@ -104,10 +103,9 @@ def names_a_step(spot: Spot) -> bool:
 def meant_by(mention: Mention, outline: Outline) -> StepEntry | None:
     """The step that a mention means, by name the first."""
     if is_path(mention.text) or mention.attribute in _OF_OWN_FLOW:
-        found = outline.by_path.get(general(mention.text))
-    else:
-        found = outline.by_name.get(mention.text)
-    return found[0] if found else None
+        some = outline.by_path.get(without_numbers(mention.text), ())
+        return next((step for step in some if agree(mention.text, step.path)), None)
+    return next(iter(outline.by_name.get(mention.text, ())), None)
 
 
 def mention_at(test: FlowTest, offset: int) -> Mention | None:
@@ -225,7 +223,7 @@ def _where_named(mention: Mention, step: StepEntry, outline: Outline) -> int | N
     parts = mention.text.split(".")
     for number, part in enumerate(parts):
         path = ".".join(parts[: number + 1])
-        if _LAST_NUMBER.sub("", general(path)) == general(step.path):
+        if agree(_LAST_NUMBER.sub("", path), step.path):
             return begin
         begin += len(part) + 1
     return None

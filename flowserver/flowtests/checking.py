@@ -8,6 +8,7 @@ from typing import Final
 
 from flowserver.base.durations import shown_duration
 from flowserver.base.json_values import Json
+from flowserver.base.step_paths import agree
 from flowserver.flowtests.budget import Budget
 from flowserver.flowtests.cases import Case, ExpectedCalls, Place, TestFile
 from flowserver.flowtests.differences import Difference, differences
@@ -15,10 +16,9 @@ from flowserver.flowtests.fields import ANY_STATUS
 from flowserver.flowtests.findings import Finding
 from flowserver.flowtests.records import Call, Record
 from flowserver.flowtests.resource_names import meant_by_key
-from flowserver.flowtests.step_paths import general, names_step, walk
+from flowserver.flowtests.step_paths import names_step, step_at
 from flowserver.language.graph import Span
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
-from flowserver.machine.event_paths import matches_path
 from flowserver.machine.state import Status
 
 DIFFERENCES_MAX: Final = 10
@@ -180,12 +180,12 @@ class Checks:
 
     def _step_place(self, path: str) -> Place | None:
         source = self._file.source
-        wanted = general(path)
-        return next((source.place(step.span) for each, step in walk(source.flow) if general(each) == wanted), None)
+        step = step_at(source.flow, path)
+        return None if step is None else source.place(step.span)
 
 
 def _is_at(path: str, wanted: str) -> bool:
-    return matches_path(path, wanted, is_exact=True)
+    return agree(path, wanted)
 
 
 def _is_of(call: Call, key: str) -> bool:

@@ -7,9 +7,11 @@ from flowserver.expressions.condition_nodes import Operator
 from flowserver.expressions.condition_tokens import Kind, Token, condition_tokens
 from flowserver.expressions.errors import ExpressionError
 from flowserver.expressions.path_tokens import path_tokens
-from flowserver.flowtests.properties import COUNTS
 
 PATH: Final = "path"
+CALLS: Final = "calls"
+COUNTS: Final = ("entered", "succeeded", CALLS)
+"""The members of the document of a run that count by step."""
 _COMPARING: Final = (Operator.IN, Operator.EQUAL, Operator.NOT_EQUAL)
 
 

@@ -1,19 +1,21 @@
 """Checks that the steps and resources that a test file names are in its flows: a misspelt mock would never be used."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+from flowserver.base.step_paths import is_path
 from flowserver.expressions.conditions import Condition
 from flowserver.flowtests.cases import Mock, Mocks, TestFile
-from flowserver.flowtests.condition_names import PATH, steps_named_in
+from flowserver.flowtests.condition_names import CALLS, PATH, steps_named_in
 from flowserver.flowtests.mocks import kind_of
-from flowserver.flowtests.properties import CALLS, Always, AtMostOnce, Compensated, Never, Property
+from flowserver.flowtests.properties import Always, AtMostOnce, Compensated, Never, Property
 from flowserver.flowtests.resource_names import keys_of, meant_by_key, names_of, title_of
-from flowserver.flowtests.step_paths import general, tasks_of, walk
+from flowserver.flowtests.step_paths import StepsByPath, tasks_of, walk
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
 from flowserver.language.graph import (
     ActionTarget,
+    Flow,
     FlowTarget,
     FunctionTarget,
     Pattern,
@@ -26,7 +28,6 @@ from flowserver.language.graph import (
 )
 from flowserver.language.nodes import ListNode, ScalarNode
 from flowserver.language.resources import START_EXECUTION
-from flowserver.machine.event_paths import is_path
 
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "functions": (FunctionTarget, ActionTarget),
@@ -46,25 +47,12 @@ class KnownNames:
         self._file = file
         self._report = report
         self._work = work
-        self._steps: dict[str, list[Step]] = {}
-        """By name and by path."""
-        self._paths: set[str] = set()
-        self._names: set[str] = set()
-        for source in file.sources:
-            for path, step in walk(source.flow):
-                self._add(general(path), step)
-        self._own_paths = {general(path) for path, _ in walk(file.source.flow)}
-        self._own_names = {step.name for _, step in walk(file.source.flow)}
+        self._all = _Steps(*(source.flow for source in file.sources))
+        self._own = _Steps(file.source.flow)
         self._tasks = [task for source in file.sources for task in tasks_of(source.flow)]
         self._targets = list(dict.fromkeys(task.target for task in self._tasks))
         self._starts_any_flow = any(_starts_any(target) for target in self._targets)
         self._keys = {types: _keys_of(self._targets, types) for types in (*_TYPES.values(), (object,))}
-
-    def _add(self, path: str, step: Step) -> None:
-        self._paths.add(path)
-        self._names.add(step.name)
-        for key in {path, step.name}:
-            self._steps.setdefault(key, []).append(step)
 
     def check(self) -> None:
         """Report what is not known."""
@@ -73,8 +61,8 @@ class KnownNames:
             self._check_properties(self._file.simulation.properties)
         for case in self._file.cases:
             self._check_mocks(case.mocks)
-            self._check_list(case.expect.path, self._own_paths)
-            self._check_list(case.expect.path_includes, self._own_paths)
+            self._check_list(case.expect.path)
+            self._check_list(case.expect.path_includes)
             self._check_properties(case.expect.properties)
             for calls in case.expect.calls:
                 self._check_step_or_resource(calls.key, calls.span)
@@ -100,10 +88,10 @@ class KnownNames:
         """Report a step that no run counts: what is compared with nothing is not true, and its negation always is."""
         for fact, step, *_ in () if condition is None else steps_named_in(condition.text):
             if fact == PATH:
-                self._check_own_step(step, self._own_paths, span)
+                self._check_own_path(step, span)
             elif fact != CALLS:
-                self._check_own_step(step, self._own_paths if is_path(step) else self._own_names, span)
-            elif not self._is_step(step):
+                self._check_step(step, span, self._own)
+            elif not self._all.known_as(step):
                 callers = (task.name for task in self._tasks if meant_by_key(step, task.target))
                 if caller := next(callers, None):
                     hint = f"calls count by step: {shown(caller)} makes such calls"
@@ -126,8 +114,8 @@ class KnownNames:
                 self._check_resource(mock.key, mock.span, types)
 
     def _check_step_or_resource(self, key: str, span: Span) -> None:
-        if not self._is_step(key):
-            self._check_resource(key, span, (object,), self._paths if is_path(key) else self._names)
+        if not self._all.known_as(key):
+            self._check_resource(key, span, (object,), self._all.alternatives(key))
 
     def _check_resource(
         self, key: str, span: Span, types: tuple[type, ...], steps: Collection[str] = frozenset()
@@ -147,33 +135,50 @@ class KnownNames:
 
     def _check_task(self, mock: Mock, what: str, is_fit: Callable[[TaskStep], bool]) -> None:
         """Report a mock for a step that makes no call which it could answer."""
-        if not self._is_step(mock.key):
-            self._unknown_step(mock.key, mock.span, self._paths if is_path(mock.key) else self._names)
-            return
-        meant = self._steps[general(mock.key) if is_path(mock.key) else mock.key]
-        if not any(isinstance(step, TaskStep) and is_fit(step) for step in meant):
+        meant = self._all.known_as(mock.key)
+        if not meant:
+            self._check_step(mock.key, mock.span)
+        elif not any(isinstance(step, TaskStep) and is_fit(step) for step in meant):
             self._report.error("bad-value", mock.span, f"the step {shown(mock.key)} {what}")
 
-    def _check_list(self, node: ListNode | None, paths: set[str]) -> None:
+    def _check_list(self, node: ListNode | None) -> None:
         for item in node.items if node else ():
             if isinstance(item, ScalarNode):
-                self._check_own_step(item.text, paths, item.span)
+                self._check_own_path(item.text, item.span)
 
-    def _check_own_step(self, wanted: str, known: set[str], span: Span) -> None:
-        if general(wanted) not in known:
-            self._unknown_step(wanted, span, known)
+    def _check_own_path(self, wanted: str, span: Span) -> None:
+        if not any(self._own.by_path.all(wanted)):
+            self._unknown_step(wanted, span, self._own.paths)
 
-    def _check_step(self, wanted: str, span: Span) -> None:
-        if not self._is_step(wanted):
-            self._unknown_step(wanted, span, self._paths if is_path(wanted) else self._names)
+    def _check_step(self, wanted: str, span: Span, steps: "_Steps | None" = None) -> None:
+        steps = steps or self._all
+        if not steps.known_as(wanted):
+            self._unknown_step(wanted, span, steps.alternatives(wanted))
 
-    def _is_step(self, wanted: str) -> bool:
-        return general(wanted) in self._paths if is_path(wanted) else wanted in self._names
-
-    def _unknown_step(self, wanted: str, span: Span, known: set[str]) -> None:
+    def _unknown_step(self, wanted: str, span: Span, known: Iterable[str]) -> None:
         ends = [path for path in sorted(known) if path.endswith(f".{wanted}")]
-        hint = f"its path is `{ends[0]}`" if ends else self._work.similar(general(wanted), sorted(known)[:100])
+        hint = f"its path is `{ends[0]}`" if ends else self._work.similar(wanted, sorted(known)[:100])
         self._report.error("unknown-step", span, f"the flow has no step {shown(wanted)}", hint)
+
+
+class _Steps:
+    """The steps of some flows, by name and by path."""
+
+    def __init__(self, *flows: Flow) -> None:
+        self.by_path = StepsByPath(*flows)
+        self.paths: set[str] = set()
+        self._by_name: dict[str, list[Step]] = {}
+        for path, step in (each for flow in flows for each in walk(flow)):
+            self.paths.add(path)
+            self._by_name.setdefault(step.name, []).append(step)
+
+    def known_as(self, wanted: str) -> list[Step]:
+        """The steps that a name or a path can mean."""
+        return [step for _, step in self.by_path.all(wanted)] if is_path(wanted) else self._by_name.get(wanted, [])
+
+    def alternatives(self, wanted: str) -> Collection[str]:
+        """The paths if it is a path, else the names."""
+        return self.paths if is_path(wanted) else self._by_name.keys()
 
 
 def _keys_of(targets: list[Target], types: tuple[type, ...]) -> set[str]:

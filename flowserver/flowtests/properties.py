@@ -14,12 +14,13 @@ from flowserver.base.json_values import JsonObject
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX, Condition, holds, paths_in
 from flowserver.expressions.fuel import Fuel, OutOfFuel
 from flowserver.expressions.paths import Missing, find
+from flowserver.flowtests.condition_names import CALLS, COUNTS, steps_named_in
 from flowserver.flowtests.differences import shown_value
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.resource_names import meant_by_key
 from flowserver.flowtests.schemas import Schema
-from flowserver.flowtests.step_paths import general, names_step, step_at, walk
-from flowserver.language.graph import Span, TaskStep
+from flowserver.flowtests.step_paths import StepsByPath, names_step, step_at, walk
+from flowserver.language.graph import Flow, Span, TaskStep
 from flowserver.machine.retry_and_catch import choose_retry
 from flowserver.machine.state import Status
 
@@ -126,13 +127,14 @@ class Compensated:
         done = [path for path in _of_step(self.step, record.done) if record.done[path]]
         is_wanted = self._is_wanted(record)
         if is_wanted:
-            entered, undone = _Together(ran), _Together(self._undone(record, ran))
+            flow = record.flow
+            entered, undone = _Together(flow, ran), _Together(flow, self._undone(record, ran))
             for path in done:
                 if not undone.has(path):
                     why = "does not succeed" if entered.has(path) else "does not run"
                     return Broken(f"step {path} has succeeded and is not undone: {self.undo} {why}", path)
         possible = [*done, *_of_step(self.step, record.unsure)] if is_wanted else []
-        could_be = _Together(possible)
+        could_be = _Together(record.flow, possible)
         for path in ran:
             if not could_be.has(path):
                 return Broken(f"step {path} runs, although {self._why(is_wanted)}", path)
@@ -227,12 +229,8 @@ class OutputFits:
         return {self.name: self.schema.document}
 
 
-CALLS: Final = "calls"
 VALUES_SHOWN_MAX: Final = 5
 """Values that the message of a broken condition shows."""
-
-COUNTS: Final = ("entered", "succeeded", CALLS)
-"""The members of the document that count by step."""
 
 FACTS: Final[dict[str, str]] = {
     "status": "`Succeeded`, `Failed` or `TimedOut`; `Running` if the run has no end",
@@ -249,9 +247,17 @@ FACTS: Final[dict[str, str]] = {
 """What conditions of properties read. Steps count by name and by path, `entered.Ship`, `calls["pack[].label"]`."""
 
 
-def document_of(record: Record) -> JsonObject:
-    """The document that conditions of properties are about."""
+def document_of(record: Record, condition: Condition) -> JsonObject:
+    """The document that a condition of a property is about."""
     execution = record.execution
+    counts = {
+        "entered": Counter(record.entered),
+        "succeeded": record.done,
+        CALLS: Counter(call.path for call in record.calls),
+    }
+    named: dict[str, set[str]] = {}
+    for fact, step, *_ in steps_named_in(condition.text):
+        named.setdefault(fact, set()).add(step)
     return {
         "status": str(execution.status),
         "error": execution.error,
@@ -259,16 +265,14 @@ def document_of(record: Record) -> JsonObject:
         "input": execution.input,
         "output": execution.output,
         "path": record.entered,
-        "entered": _counts(record, Counter(record.entered)),
-        "succeeded": _counts(record, record.done),
-        "calls": _counts(record, Counter(call.path for call in record.calls)),
+        **{fact: _counts(record, counts[fact], named.get(fact, set())) for fact in COUNTS},
         "tookSeconds": record.took_ms / 1000,
     }
 
 
 def values_read(condition: Condition, record: Record) -> str:
     """What the paths of a condition of a run have found: `$.calls.Ship` is 2."""
-    document = document_of(record)
+    document = document_of(record, condition)
     fuel = Fuel(CONDITION_VALUES_MAX)
     shown: dict[str, str] = {}
     for path in islice(paths_in(condition), VALUES_SHOWN_MAX):
@@ -282,20 +286,19 @@ def values_read(condition: Condition, record: Record) -> str:
 
 def _holds(condition: Condition, record: Record) -> bool:
     fuel = Fuel(CONDITION_VALUES_MAX)
-    is_true = holds(condition, document_of(record), fuel)
+    is_true = holds(condition, document_of(record, condition), fuel)
     record.visited += fuel.used
     return is_true
 
 
-def _counts(record: Record, found: Counter[str]) -> JsonObject:
-    """The counts by name, by path, and by path with numbers; 0 for steps of the flow without any."""
-    counts: dict[str, int] = {}
-    for path, step in walk(record.flow):
-        counts[path] = counts[step.name] = 0
+def _counts(record: Record, found: Counter[str], named: set[str]) -> JsonObject:
+    """The counts by name, by path and by path with numbers, and of the steps that are named; 0 for those without."""
+    steps = StepsByPath(record.flow)
+    counts: JsonObject = {key: 0 for path, step in walk(record.flow) for key in (path, step.name)}
     for path, count in found.items():
-        for key in {path, general(path), path.rpartition(".")[2]}:
+        for key in {path, steps.path_of(path), path.rpartition(".")[2]}:
             counts[key] = counts.get(key, 0) + count
-    return counts
+    return counts | {key: sum(found[path] for path in _of_step(key, found)) for key in named - counts.keys()}
 
 
 def _of_step(wanted: str, paths: Iterable[str]) -> Iterator[str]:
@@ -306,11 +309,12 @@ def _of_step(wanted: str, paths: Iterable[str]) -> Iterator[str]:
 class _Together:
     """Entries of steps, and which others belong to them: not those of another iteration of a loop around both."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, flow: Flow, paths: Iterable[str]) -> None:
+        self._steps = StepsByPath(flow)
         self._by_step: dict[str, list[str]] = {}
-        """By path without numbers."""
+        """By path in the definition."""
         for path in paths:
-            self._by_step.setdefault(general(path), []).append(path)
+            self._by_step.setdefault(self._steps.path_of(path), []).append(path)
         self._loops: dict[tuple[str, str], set[str]] = {}
 
     def has(self, path: str) -> bool:
@@ -318,7 +322,7 @@ class _Together:
         return any(self._has(path, step) for step in self._by_step)
 
     def _has(self, path: str, step: str) -> bool:
-        own = general(path)
+        own = self._steps.path_of(path)
         shared = _shared_parts(own, step)
         if (own, step) not in self._loops:
             self._loops[own, step] = {_begin(each, shared) for each in self._by_step[step]}

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from flowserver.expressions.conditions import Condition, compile_condition, paths_in
+from flowserver.flowtests.condition_names import COUNTS
 from flowserver.flowtests.fields import CLAIM, PROPERTIES_MAX, UNDO
-from flowserver.flowtests.properties import COUNTS, FACTS, Always, AtMostOnce, Compensated, Never, OutputFits, Property
+from flowserver.flowtests.properties import FACTS, Always, AtMostOnce, Compensated, Never, OutputFits, Property
 from flowserver.flowtests.schema_reading import SchemaReader
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown

@@ -1,13 +1,10 @@
 """The steps of a definition by path: `pack[].label`, `ship[1].book`, `check.refund`. A test names steps so."""
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
-from flowserver.language.graph import ChoiceStep, Flow, ForeachStep, ParallelStep, Step, StepList, TaskStep
-from flowserver.machine.event_paths import is_path, matches_path
-
-_NUMBER: Final = re.compile(r"\[[0-9]*\]")
+from flowserver.base.step_paths import agree, is_path, without_numbers
+from flowserver.language.graph import Flow, Step, StepList, TaskStep
+from flowserver.language.picture import nested, place_of_list
 
 
 def walk(flow: Flow) -> Iterator[tuple[str, Step]]:
@@ -25,16 +22,7 @@ def _walk(within: str, steps: StepList) -> Iterator[tuple[str, Step]]:
 
 def lists_of(step: Step) -> Iterator[tuple[str, StepList]]:
     """The lists in a step, each with what it adds to the step's path."""
-    match step:
-        case ChoiceStep(options=options, default=default):
-            for option in (*options, *([default] if default else [])):
-                if option.steps is not None:
-                    yield "", option.steps
-        case ParallelStep(branches=branches):
-            for number, branch in enumerate(branches):
-                yield f"[{number}]", branch
-        case ForeachStep(steps=steps):
-            yield "[]", steps
+    return ((place_of_list(kind, index), steps) for kind, index, steps in nested(step))
 
 
 def tasks_of(flow: Flow) -> Iterator[TaskStep]:
@@ -47,28 +35,30 @@ def tasks_of(flow: Flow) -> Iterator[TaskStep]:
 
 def step_at(flow: Flow, path: str) -> Step | None:
     """The step of a path, with the numbers of iterations; None if the flow has none there."""
-    return next((step for each, step in walk(flow) if matches_path(path, each, is_exact=True)), None)
+    return next((step for each, step in walk(flow) if agree(path, each)), None)
 
 
 class StepsByPath:
-    """The steps of a flow, for many look-ups by path."""
+    """The steps of some flows, for many look-ups by path."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, *flows: Flow) -> None:
         self._steps: dict[str, list[tuple[str, Step]]] = {}
-        for path, step in walk(flow):
-            self._steps.setdefault(general(path), []).append((path, step))
+        for path, step in (each for flow in flows for each in walk(flow)):
+            self._steps.setdefault(without_numbers(path), []).append((path, step))
 
     def find(self, path: str) -> Step | None:
         """As `step_at`."""
-        some = self._steps.get(general(path), ())
-        return next((step for each, step in some if matches_path(path, each, is_exact=True)), None)
+        return next((step for _, step in self.all(path)), None)
 
+    def all(self, path: str) -> Iterator[tuple[str, Step]]:
+        """The steps that a path can mean, each with its own path: in two branches if it leaves their numbers open."""
+        return ((each, step) for each, step in self._steps.get(without_numbers(path), ()) if agree(path, each))
 
-def general(path: str) -> str:
-    """The path without numbers, as two paths of one step have it in common."""
-    return _NUMBER.sub("[]", path)
+    def path_of(self, path: str) -> str:
+        """The path of the step in the definition: with the numbers of branches, without those of iterations."""
+        return next((each for each, _ in self.all(path)), path)
 
 
 def names_step(wanted: str, path: str, name: str) -> bool:
     """Whether a step's name or path in a test means the step at this path."""
-    return matches_path(path, wanted, is_exact=True) if is_path(wanted) else wanted == name
+    return agree(path, wanted) if is_path(wanted) else wanted == name

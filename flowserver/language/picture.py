@@ -197,9 +197,13 @@ class _Drawing:
         number, path = len(self.nodes), prefix + step.name
         self.nodes[number] = _node(step, number, path, list_id, parent)
         for kind, index, steps in nested(step):
-            place = {ListKind.BRANCH: f"[{index}]", ListKind.ITERATION: "[]"}.get(kind, "")
-            self.add_list(steps, kind, number, index, f"{path}{place}.")
+            self.add_list(steps, kind, number, index, f"{path}{place_of_list(kind, index)}.")
         return number
+
+
+def place_of_list(kind: ListKind, index: int | None) -> str:
+    """What a list adds to the path of the step that holds it."""
+    return {ListKind.BRANCH: f"[{index}]", ListKind.ITERATION: "[]"}.get(kind, "")
 
 
 def nested(step: Step) -> Iterator[tuple[ListKind, int | None, StepList]]:

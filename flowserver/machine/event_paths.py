@@ -12,34 +12,23 @@ from typing import Final, Protocol
 from flowserver.machine.event_details import HistoryEvent
 from flowserver.machine.step_summary_fold import Seen, StepSummaries
 
-_NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,127}(\[[0-9]{0,9}\])?"
-STEP_PATTERN: Final = rf"^{_NAME}(\.{_NAME})*$"
-"""A step's name or path. Names have neither dots nor brackets."""
-
-
 EVENT_BYTES: Final = 4
 PATH_BYTES: Final = 180
 """What a path takes besides its text."""
 
 
-def is_path(step: str) -> bool:
-    """Whether it is more than a name."""
-    return "." in step or "[" in step
+def matches_path(path: str, wanted: str) -> bool:
+    """Whether the path of an event is that which is wanted.
+
+    `pack[17]` is an iteration, or a branch, with all that is in it. `[]` is any of them: `pack[].label`.
+    """
+    return _pattern(wanted).fullmatch(path) is not None
 
 
 @lru_cache(maxsize=100)
 def _pattern(wanted: str, *, is_exact: bool = False) -> re.Pattern[str]:
     below = r"(\..*)?" if wanted.endswith("]") and not is_exact else ""
     return re.compile(re.escape(wanted).replace(r"\[\]", r"\[[0-9]+\]") + below)
-
-
-def matches_path(path: str, wanted: str, *, is_exact: bool = False) -> bool:
-    """Whether a path is that which is wanted.
-
-    `pack[17]` is an iteration, or a branch, with all that is in it unless `is_exact`. `[]` is any of them:
-    `pack[].label`.
-    """
-    return _pattern(wanted, is_exact=is_exact).fullmatch(path) is not None
 
 
 class Summaries(Protocol):

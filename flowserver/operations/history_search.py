@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from flowserver.base.errors import InvalidArgument
+from flowserver.base.step_paths import is_path
 from flowserver.engine.engine import Engine
-from flowserver.machine.event_paths import EventPaths, is_path
+from flowserver.machine.event_paths import EventPaths
 from flowserver.machine.events import Event
 from flowserver.operations.executions import require_id
 from flowserver.operations.fold_cache import read_on

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from flowserver.base.folded_paths import folded
+from flowserver.base.step_paths import folded
 from flowserver.language.graph import Flow
 
 _GONE: Final = "is not in the definition"

@@ -31,7 +31,7 @@ def test_aborted_iterations_are_one_line() -> None:
     at = [line.split("  ") for line in lines if "pack" in line]
     assert [[part.strip() for part in line if part.strip()] for line in at] == [
         ["pack[0].label", "failed"],
-        ["pack[].label (99 iterations)", "aborted"],
+        ["pack[].label (×99)", "aborted"],
     ]
     assert "  and 30 more: flowserver executions history order/e" in lines
     running = [CurrentStep(f"pack[{number}].label", "Running") for number in range(37)]

@@ -103,6 +103,19 @@ def test_a_new_name_goes_to_the_paths_of_what_the_step_holds(folder: Folder):
     assert changed["order.flowtest.yaml"] == wanted.replace("never: [label, pack]", "never: [label, wrap]")
 
 
+def test_a_new_name_leaves_the_step_of_that_name_in_another_branch(folder: Folder):
+    folder.put(
+        "order.flowtest.yaml", "flow: order.yaml\ntests: [{name: a, steps: {'both[0].a': {}, 'both[1].a': {}}}]\n"
+    )
+    branch = "      - steps: [{type: pass, name: a%s}]\n"
+    text = f"version: v1\ntype: flow\nsteps:\n  - type: parallel\n    name: both\n    branches:\n{branch}{branch}" % (
+        "",
+        "",
+    )
+    changed = rename(folder, text, "a}", "first")
+    assert changed["order.flowtest.yaml"].endswith("{'both[0].first': {}, 'both[1].a': {}}}]\n")
+
+
 @pytest.mark.parametrize(
     ("written", "new", "wanted"),
     [

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from flowserver.base.step_paths import STEP_PATTERN, is_path
 from flowserver.machine import event_paths
-from flowserver.machine.event_paths import STEP_PATTERN, EventPaths, is_path, matches_path
+from flowserver.machine.event_paths import EventPaths, matches_path
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Success
 from tests.support.flows import flow

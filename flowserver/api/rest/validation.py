@@ -22,8 +22,8 @@ from flowserver.api.rest.parameters import (
 from flowserver.base.errors import FlowServerError, InvalidArgument, MissingParameter
 from flowserver.base.json_values import JsonObject
 from flowserver.base.names import NAME_RULE, QUEUE_NAME_CHARACTERS_MAX
+from flowserver.base.step_paths import STEP_PATTERN
 from flowserver.language.diagnostics import shown
-from flowserver.machine.event_paths import STEP_PATTERN
 
 FINDINGS_MAX = 5
 """Findings that one message lists; the rest appear once these are corrected."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 import typer
 from msgspec.structs import replace
 
+from flowserver.base.step_paths import is_path
 from flowserver.cli.document_output import show_document
 from flowserver.cli.printable import json_text
 from flowserver.cli.remote.output import one_line
@@ -15,7 +16,7 @@ from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.step_states import FoldedEvent
 from flowserver.cli.remote.times import shown_instant
 from flowserver.client.results import Event
-from flowserver.machine.event_paths import EventPaths, is_path, matches_path
+from flowserver.machine.event_paths import EventPaths, matches_path
 
 DETAIL_CHARACTERS_MAX: Final = 100
 

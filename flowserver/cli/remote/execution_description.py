@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from flowserver.base.folded_paths import folded
+from flowserver.base.step_paths import folded
 from flowserver.cli.printable import json_text
 from flowserver.cli.remote.error_lines import error_text
 from flowserver.cli.remote.execution_states import state_of, with_waits

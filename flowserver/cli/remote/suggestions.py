@@ -1,15 +1,14 @@
 """What was probably meant when the server does not have what was named. Loaded when a command fails."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
 from flowserver.base.lazy_import import load
+from flowserver.base.step_paths import is_path, without_numbers
 from flowserver.cli.remote.session import Session
 from flowserver.client.errors import ClientError, Conflict, Refused
-from flowserver.machine.event_paths import is_path
 
 _STEP_NAMES: Final = "flowserver.cli.yaml_text:step_names"
 
@@ -79,15 +78,11 @@ def events_suggestion(session: Session, flow: str, name: str, step: str) -> str:
         names = load(_STEP_NAMES)(session.client.get_execution(flow, name).definition)
     except ClientError:
         return ""
-    general = _without_numbers(step)
-    if any(_without_numbers(path) == general for path in paths):
+    general = without_numbers(step)
+    if any(without_numbers(path) == general for path in paths):
         return f"; flowserver executions describe {flow}/{name} says how many iterations there are"
     known = [*paths, *names] if is_path(step) else [*names, *(path.rpartition(".")[2] for path in paths)]
     return "" if step in known else did_you_mean(general, known)
-
-
-def _without_numbers(path: str) -> str:
-    return re.sub(r"\[[0-9]*\]", "[]", path)
 
 
 def did_you_mean(wanted: str | None, names: Iterable[str]) -> str:

@@ -1,5 +1,7 @@
 /** Ways through the graph of a flow: for the keyboard, for paths of steps, and for what an execution has taken. */
 
+import { agree } from "../step-paths.js";
+
 /** @typedef {import("./graph-layout.js").DefinitionGraph} DefinitionGraph */
 /** @typedef {import("./graph-layout.js").GraphNode} GraphNode */
 /** @typedef {import("./graph-layout.js").GraphEdge} GraphEdge */
@@ -23,17 +25,7 @@ export function nodeOf(graph, path) {
   if (!path) return null;
   const exact = graph.nodes.find((node) => node.path === path);
   if (exact) return exact;
-  const pattern = patternOf(path);
-  return graph.nodes.find((node) => pattern === patternOf(node.path) && isWithin(node.path, path)) ?? nodeOf(graph, path.replace(/(\[\d*\]|\.?[^.[\]]+)$/, ""));
-}
-
-/** @param {string} path */
-const patternOf = (path) => path.replace(/\[\d*\]/g, "[]");
-
-/** Whether the numbers of branches agree; those of iterations are any. @param {string} drawn @param {string} path */
-function isWithin(drawn, path) {
-  const [own, given] = [drawn.match(/\[\d*\]/g) ?? [], path.match(/\[\d*\]/g) ?? []];
-  return own.every((each, index) => each === "[]" || each === given[index]);
+  return graph.nodes.find((node) => agree(node.path, path)) ?? nodeOf(graph, path.replace(/(\[\d*\]|\.?[^.[\]]+)$/, ""));
 }
 
 /** @type {WeakMap<DefinitionGraph, {out: GraphEdge[][], after: number[][], before: number[][]}>} */

@@ -1,5 +1,6 @@
 /** Which loops of a timeline are open, and the page that is shown of each. */
 import { useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import { agree } from "../step-paths.js";
 
 export const PAGE = 100;
 const RELOAD_MS = 1_000;
@@ -98,8 +99,7 @@ function openedFor(selected, steps) {
   for (const match of selected?.matchAll(/\[(\d+)\]/g) ?? []) {
     const path = /** @type {string} */ (selected).slice(0, match.index);
     const index = Number(match[1]);
-    const summary = path.replace(/\[\d+\]/g, "[]");
-    if (steps.some((step) => step.iterations && (step.path === path || step.path.replace(/\[\d+\]/g, "[]") === summary))) {
+    if (steps.some((step) => step.iterations && agree(step.path, path))) {
       opened.set(path, { begins: [index - (index % PAGE)], status: "" });
       opened.set(`${path}[${index}]`, { begins: [0], status: "" });
     }

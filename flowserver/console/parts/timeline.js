@@ -4,6 +4,7 @@
  */
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
+import { agree } from "../step-paths.js";
 import { localTime } from "./basics.js";
 import { BREAK_PX, elapsed, endAhead, idleSpans, scaleOf } from "./timeline-scale.js";
 import { busySpans, rowsOf } from "./timeline-rows.js";
@@ -55,7 +56,7 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
 
   const [cursor, setCursor] = useState(/** @type {string | null} */ (null));
   const at = rows.findIndex((row) => row.key === cursor);
-  const chosen = rows.some((row) => row.path === selected) ? selected : selected?.replace(/\[\d+\]/g, "[]");
+  const chosen = selected === null || rows.some((row) => row.path === selected) ? selected : (rows.find((row) => agree(row.path, selected))?.path ?? selected);
   const list = useVirtualRows({ count: rows.length, rowPx: ROW_PX, view });
 
   const isFound = useRef(selected === null);

@@ -10,7 +10,7 @@ bound shows.
 """
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from flowserver.flowtests.calls import Ordered
@@ -18,7 +18,6 @@ from flowserver.flowtests.fault_names import FaultKind
 from flowserver.flowtests.records import UNSURE_ERRORS
 from flowserver.flowtests.simulating.faults import Fault, Place, faults_of, is_error, outage_after
 from flowserver.flowtests.simulating.runs import Script, SimulatedRun
-from flowserver.flowtests.step_paths import general
 from flowserver.machine.retry_and_catch import TASK_TIMEOUT, choose_catch, choose_retry
 
 FAULTS_MAX: Final = 4
@@ -52,7 +51,7 @@ class Exploration:
     def begin(self, plain: SimulatedRun) -> None:
         """Take in the run without faults."""
         for ordered, place, _ in plain.calls.answers:
-            self._plain.add(site_of(place))
+            self._plain.add(plain.calls.site_of(place))
             self._singles.extend(Script((fault,)) for fault in faults_of(ordered, place, self._chosen))
         self._sites |= self._plain
 
@@ -62,15 +61,18 @@ class Exploration:
         if not faults or run.record.endless is not None or run.cut_short is not None:
             return
         for ordered, place, _ in run.calls.answers:
-            site = site_of(place)
+            site = run.calls.site_of(place)
             if site not in self._plain:
-                self._handle(faults, ordered, place, site)
+                self._handle(faults, ordered, place, run.calls.site_of)
         outage = outage_after(faults[-1], run.calls.answers)
         if outage is not None and FaultKind.OUTAGE in self._chosen:
             self._outages.append(Script((*faults[:-1], outage)))
 
-    def _handle(self, faults: tuple[Fault, ...], ordered: Ordered, place: Place, site: str) -> None:
+    def _handle(
+        self, faults: tuple[Fault, ...], ordered: Ordered, place: Place, site_of: Callable[[Place], str]
+    ) -> None:
         """Plan the faults of a call that a fault has led to."""
+        site = site_of(place)
         if site not in self._sites and len(faults) < FAULTS_MAX:
             self._sites.add(site)
             self._pairs_seen.add((site_of(faults[-1].place), site))
@@ -80,11 +82,6 @@ class Exploration:
             self._pairs_seen.add(pair)
             different = {_effect(each, ordered): each for each in faults_of(ordered, place, self._chosen)}
             self._pairs.extend(Script((*faults, each)) for each in different.values())
-
-
-def site_of(place: Place) -> str:
-    """The call site: the path of its step without numbers."""
-    return general(place.path)
 
 
 def _effect(fault: Fault, ordered: Ordered) -> Hashable:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from flowserver.flowtests.fault_names import FaultKind
-from flowserver.flowtests.simulating.exploring import site_of
 from flowserver.flowtests.simulating.faults import faults_of
 from flowserver.flowtests.simulating.runs import SimulatedRun
 from flowserver.flowtests.step_paths import walk
@@ -11,7 +10,7 @@ from flowserver.language.graph import Flow, TaskStep
 
 
 class FaultCoverage:
-    """Counts by call site, which is the path of a task without numbers."""
+    """Counts by call site, which is a task step of the definition."""
 
     def __init__(self, flow: Flow, chosen: frozenset[FaultKind]) -> None:
         self._flow = flow
@@ -22,15 +21,12 @@ class FaultCoverage:
 
     def note(self, run: SimulatedRun) -> None:
         """Take in the next run."""
-        seen = set()
         for ordered, place, _ in run.calls.answers:
-            if place.path not in seen:
-                seen.add(place.path)
-                site = site_of(place)
-                if site not in self.possible:
-                    self.possible[site] = {each.kind for each in faults_of(ordered, place, self._chosen)}
+            site = run.calls.site_of(place)
+            if site not in self.possible:
+                self.possible[site] = {each.kind for each in faults_of(ordered, place, self._chosen)}
         for fault in run.calls.faults:
-            self._met.setdefault(site_of(fault.place), set()).add(fault.kind)
+            self._met.setdefault(run.calls.site_of(fault.place), set()).add(fault.kind)
 
     @property
     def missing(self) -> dict[str, list[FaultKind]]:

@@ -13,7 +13,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.flowtests.calls import Answer, Ordered
 from flowserver.flowtests.cases import Crash
 from flowserver.flowtests.simulating.simulation import Failure, Simulation
-from flowserver.flowtests.step_paths import general, walk
+from flowserver.flowtests.step_paths import StepsByPath, walk
 from flowserver.language.graph import Flow, FlowTarget, Pattern, QueueTarget, TaskStep, TopicTarget
 from flowserver.machine import messages
 from flowserver.machine.messages import Result, Success
@@ -66,9 +66,10 @@ class _Mocks:
 
     def add_others(self, flow: Flow) -> None:
         """Let calls succeed that the run does not make: a flow that is right may make them."""
-        called = {general(path) for path in (*self._steps, *self._real)}
+        steps = StepsByPath(flow)
+        called = {steps.path_of(path) for path in (*self._steps, *self._real)}
         for path, step in walk(flow):
-            if isinstance(step, TaskStep) and general(path) not in called:
+            if isinstance(step, TaskStep) and path not in called:
                 self._others[path] = {"always": True}
                 if step.pattern is Pattern.WAIT_FOR_CALLBACK:
                     self._reports[path] = {"succeed": {}, "always": True}

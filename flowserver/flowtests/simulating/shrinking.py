@@ -19,7 +19,7 @@ from flowserver.flowtests.properties import Broken, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE
 from flowserver.flowtests.simulating.faults import Fault, faults_of, is_plain
 from flowserver.flowtests.simulating.runs import INPUT, Script, SimulatedRun, Simulator, data_key
-from flowserver.flowtests.step_paths import general
+from flowserver.flowtests.step_paths import StepsByPath
 from flowserver.machine.state import Status
 
 UNITS_MAX: Final = 100_000
@@ -143,7 +143,8 @@ def _end(run: SimulatedRun) -> Hashable:
     execution = run.record.execution
     if execution.status is Status.SUCCEEDED:
         return None
-    return execution.status, execution.error, None if execution.failed_step is None else general(execution.failed_step)
+    failed_step = execution.failed_step
+    return execution.status, execution.error, failed_step and StepsByPath(run.record.flow).path_of(failed_step)
 
 
 def _smaller_documents(document: JsonObject) -> Iterator[JsonObject]:

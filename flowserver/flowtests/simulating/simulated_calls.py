@@ -10,6 +10,7 @@ from flowserver.flowtests.cases import Case, Mock, Reply, TestFile
 from flowserver.flowtests.mocks import CaseMocks, Supply
 from flowserver.flowtests.running import Running
 from flowserver.flowtests.simulating.faults import Fault, Place, changed, replacement, replaces
+from flowserver.flowtests.step_paths import StepsByPath
 from flowserver.language.graph import ActionTarget, FlowTarget, Pattern, QueueTarget, Span, Target, TopicTarget
 from flowserver.language.resources import START_EXECUTION
 from flowserver.machine.events import Event
@@ -97,6 +98,10 @@ class SimulatedCalls(MockedCalls):
         self._entries: dict[tuple[str, str], dict[str, int]] = {}
         """By execution and path the calls of each entry, by idempotency key."""
         self._own = ""
+        self._steps: dict[int, StepsByPath] = {}
+        """By the identity of the flow."""
+        self._sites: dict[tuple[str, str], str] = {}
+        """By execution and path."""
         self.faults: list[Fault] = []
         """Those that met calls; a fault that met several is there as often."""
         self.answers: list[tuple[Ordered, Place, Answer]] = []
@@ -130,7 +135,20 @@ class SimulatedCalls(MockedCalls):
         execution = "" if execution == self._own else execution
         calls = self._entries.setdefault((execution, ordered.path), {})
         calls[key] = calls.get(key, 0) + 1
+        if (execution, ordered.path) not in self._sites:
+            self._sites[execution, ordered.path] = self._site(ordered, execution)
         return Place(execution, ordered.path, len(calls), calls[key])
+
+    def site_of(self, place: Place) -> str:
+        """The step in the definition that makes the call: `Both[0].A`; in a sub-flow `refund: pack[].A`."""
+        return self._sites.get((place.execution, place.path), place.path)
+
+    def _site(self, ordered: Ordered, execution: str) -> str:
+        flow = ordered.source.flow
+        if id(flow) not in self._steps:
+            self._steps[id(flow)] = StepsByPath(flow)
+        path = self._steps[id(flow)].path_of(ordered.path)
+        return f"{ordered.execution.flow_name}: {path}" if execution else path
 
     def _make_up(self, ordered: Ordered, place: Place) -> None:
         command = ordered.command

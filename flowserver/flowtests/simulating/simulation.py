@@ -29,7 +29,7 @@ from flowserver.flowtests.simulating.shrinking import UNITS_MAX as SHRINKING_UNI
 from flowserver.flowtests.simulating.shrinking import shortest
 from flowserver.flowtests.simulating.story import StoryLine, story_of
 from flowserver.flowtests.simulation_settings import SimulationSettings
-from flowserver.flowtests.step_paths import general
+from flowserver.flowtests.step_paths import StepsByPath
 from flowserver.language.diagnostics import Severity
 from flowserver.language.graph import Span
 from flowserver.language.parser import parse
@@ -187,6 +187,7 @@ class _Simulation:
         self._stories: list[tuple[Script, tuple[StoryLine, ...]]] = []
         self._exploration = Exploration(settings.faults)
         self._coverage = FaultCoverage(file.source.flow, settings.faults)
+        self._steps = StepsByPath(file.source.flow)
 
     def run(self) -> Simulation:
         """Make all runs."""
@@ -281,7 +282,7 @@ class _Simulation:
 
     def _note_whether_new(self, run: SimulatedRun) -> None:
         record = run.record
-        alike = (record.execution.status, record.execution.error, frozenset(map(general, record.entered)))
+        alike = (record.execution.status, record.execution.error, frozenset(map(self._steps.path_of, record.entered)))
         is_new = alike not in self._seen
         self._seen.add(alike)
         if run.script.data is not None:

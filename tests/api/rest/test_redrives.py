@@ -223,7 +223,7 @@ steps:
     body = {"definition": "current", "dryRun": True}
     planned = (await client.post("/v1/flows/many/executions/m/redrive", json=body)).json()
     assert planned["reasons"] == [
-        "step priceEach[].price (3 iterations) is not in the definition, which has prize; "
+        "step priceEach[].price (×3) is not in the definition, which has prize; "
         "to run priceEach again as a whole, go back to it with `from` (--from priceEach)"
     ]
     body["from"] = "priceEach"

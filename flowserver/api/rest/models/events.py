@@ -15,7 +15,7 @@ from flowserver.api.rest.models.shared_types import (
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json, raw_json
-from flowserver.machine.event_paths import STEP_PATTERN
+from flowserver.base.step_paths import STEP_PATTERN
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
 from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent

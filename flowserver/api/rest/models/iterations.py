@@ -8,7 +8,7 @@ from flowserver.api.rest.models.shared_types import LIMITS, Instant, NextToken, 
 from flowserver.api.rest.models.steps import Iterations, StepQuery
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
-from flowserver.machine.event_paths import STEP_PATTERN
+from flowserver.base.step_paths import STEP_PATTERN
 from flowserver.machine.foreach_iterations import Iteration as IterationSummary
 from flowserver.machine.step_summary import StepStatus
 

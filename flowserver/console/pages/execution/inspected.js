@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "../../vendor/preact.js";
 import { api, isPassing } from "../../store.js";
 import { nodeOf } from "../../parts/graph-walk.js";
 import { entriesOf, isMany } from "../../parts/step-story.js";
+import { agree } from "../../step-paths.js";
 
 const EVENTS = 100;
 const FAILURES = 20;
@@ -116,4 +117,4 @@ function closed(entries, stoppedAt) {
 }
 
 /** @param {string} path which may stand for many @param {string} other */
-const covers = (path, other) => path === other || (isMany(path) && path === other.replace(/\[\d+\]/g, "[]"));
+const covers = (path, other) => path === other || (isMany(path) && agree(path, other));

@@ -1,5 +1,6 @@
 /** Step summaries: how they are read, and kept up to date by what the stream of events says. */
 import { api } from "../../store.js";
+import { agree } from "../../step-paths.js";
 
 /**
  * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, succeeded: number,
@@ -74,7 +75,7 @@ export function stepsAt(execution, summary) {
   const around = new Set(running.flatMap((step) => pathsAround(step.path)));
   const inmost = running.filter((step) => !around.has(step.path));
   const shown = inmost.flatMap(({ path, changedBy = 0 }) => {
-    const known = changedBy > execution.readAfter ? [] : said.filter((/** @type {any} */ each) => patternOf(each.path) === patternOf(path));
+    const known = changedBy > execution.readAfter ? [] : said.filter((/** @type {any} */ each) => agree(each.path, path));
     return known.length ? known : [{ path, status: "Running" }];
   });
   return { shown, count: inmost.reduce((count, step) => count + step.running, 0) };
@@ -82,6 +83,3 @@ export function stepsAt(execution, summary) {
 
 /** @param {string} path @returns {string[]} */
 const pathsAround = (path) => [...path.matchAll(/[.[]/g)].map(({ index }) => path.slice(0, index));
-
-/** @param {string} path */
-const patternOf = (path) => path.replace(/\[\d*\]/g, "[]");
