@@ -1,20 +1,16 @@
 """The instants at which a schedule is due: a cron expression in a time zone, or `@every <n>m` from an anchor.
 
-cronsim evaluates the five fields after the seconds, because with five fields it treats the changes of daylight saving
-time as Debian's cron does: an hour that is left out runs when it would have ended, an hour that comes twice runs once.
-The second is added to the instant that it finds. Instants are ms since the epoch.
+`days` says what happens when the clock of a zone changes. Instants are ms since the epoch.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import date, timedelta, tzinfo
 from typing import Final, Protocol
 
-from cronsim import CronSim
-
-from flowserver.base.clock import EPOCH
 from flowserver.machine.schedules.cron import Cron, read_cron
+from flowserver.machine.schedules.days import DAY, MINUTE_MS, RegularDay, day_of, local_date
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 
 EVERY: Final = "@every"
@@ -23,7 +19,7 @@ MINUTES_MAX = 525_600
 """A year, the longest interval of `@every`."""
 
 EXPRESSION_CHARACTERS_MAX = 256
-MINUTE_MS = 60_000
+SEARCHED: Final = timedelta(days=50 * 366)
 
 
 class Timing(Protocol):
@@ -55,13 +51,29 @@ class InZone:
     zone: tzinfo
 
     def next_after(self, instant_ms: int) -> int | None:
-        """The first instant after this one."""
-        second = timedelta(seconds=self.cron.second)
-        begin = EPOCH + timedelta(milliseconds=instant_ms) - second
-        moments: Iterator[datetime] = CronSim(self.cron.five_fields, begin.astimezone(self.zone))
-        instants = ((each.astimezone(UTC) + second - EPOCH) // timedelta(milliseconds=1) for each in moments)
-        # An hour that comes twice may begin with instants that have passed.
-        return next((at for at in instants if at > instant_ms), None)
+        """The first instant after this one; None if there is none for 50 years."""
+        second_ms = self.cron.second * 1_000
+        minute_ms = instant_ms - second_ms
+        begin = local_date(self.zone, minute_ms) - DAY
+        found: int | None = None
+        for day in self.days(begin, begin + SEARCHED if begin < date.max - SEARCHED else date.max - DAY):
+            of_day = day_of(self.cron, self.zone, day)
+            found = of_day.first_after(minute_ms)
+            if found is not None and not isinstance(of_day, RegularDay):
+                # A clock that is set back over midnight shows times of the next day before some of this one.
+                others = (day_of(self.cron, self.zone, other) for other in self.days(day + DAY, day + 2 * DAY))
+                found = min([found, *(at for each in others if (at := each.first_after(minute_ms)) is not None)])
+            if found is not None:
+                return found + second_ms
+        return None
+
+    def days(self, first: date, last: date) -> Iterator[date]:
+        """The days that the expression matches, from one to another, both included."""
+        day = first
+        while day <= last:
+            if self.cron.matches(day):
+                yield day
+            day += DAY
 
 
 def read_timing(expression: str, zone: tzinfo, anchor_at: int) -> Timing:

@@ -1,10 +1,13 @@
 """When schedules are due: the documented fields, error locations, time zones, and `@every`."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from random import Random
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowserver.base.clock import format_instant, parse_instant
 from flowserver.machine.schedules.counting import count_instants
@@ -91,6 +94,114 @@ def test_every_minute_runs_in_both_hours() -> None:
     timing = read_timing("0 * * * * *", BERLIN, 0)
     begin, end = parse_instant("2026-10-25T00:00:00Z"), parse_instant("2026-10-25T01:59:59Z")
     assert count_instants(timing, begin, end, 1_000) == 120
+
+
+def _spellings(last: int, step: int) -> list[str]:
+    values = [str(value) for value in range(0, last + 1, step)]
+    spelled = [f"*/{step}", f"0/{step}", f"0-{last}/{step}", f"0-{values[-1]}/{step}", ",".join(values)]
+    return [*spelled, "*", f"0-{last}"] if step == 1 else spelled
+
+
+ZONES_THAT_CHANGE = {
+    "Europe/Berlin": ("2026-03-29", "2026-10-25"),
+    "America/New_York": ("2026-03-08", "2026-11-01"),
+    "Australia/Lord_Howe": ("2026-04-05", "2026-10-04"),
+    "America/Havana": ("2026-03-08", "2026-11-01"),
+    "America/Santiago": ("2026-04-05", "2026-09-06"),
+    "Atlantic/Azores": ("2026-03-29", "2026-10-25"),
+    "Asia/Beirut": ("2026-03-29", "2026-10-25"),
+    "Antarctica/Troll": ("2026-03-29", "2026-10-25"),
+    "America/St_Johns": ("2006-04-02", "2006-10-29"),
+    "Pacific/Apia": ("2011-12-30", "2011-12-31"),
+}
+CHANGING_DAYS = [(zone, day) for zone, days in ZONES_THAT_CHANGE.items() for day in days]
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+
+
+@pytest.mark.parametrize(("zone", "day"), CHANGING_DAYS)
+@pytest.mark.parametrize("step", [1, 2, 5])
+def test_one_meaning_has_the_same_instants_however_it_is_spelled(zone: str, day: str, step: int) -> None:
+    begin, info = parse_instant(f"{day}T00:00:00Z") - DAY_MS, ZoneInfo(zone)
+    hours = [next_instants(read_timing(f"0 0 {each} * * ?", info, 0), begin, 60) for each in _spellings(23, step)]
+    minutes = [next_instants(read_timing(f"7 {each} 1-2 * * ?", info, 0), begin, 360) for each in _spellings(59, step)]
+    assert [each for each in hours if each != hours[0]] == []
+    assert [each for each in minutes if each != minutes[0]] == []
+
+
+def test_each_hour_is_each_hour_when_clocks_go_back() -> None:
+    """Reported of 0/1: the second of the two hours had no tick."""
+    hours = ["2026-10-24T23:00:00", "2026-10-25T00:00:00", "2026-10-25T01:00:00", "2026-10-25T02:00:00"]
+    for spelled in _spellings(23, 1):
+        assert after(f"0 0 {spelled} * * ?", "2026-10-24T22:30:00Z", BERLIN, 4) == hours
+        assert after(f"0 0 {spelled} * * ?", "2026-03-29T00:00:00Z", BERLIN) == ["2026-03-29T01:00:00"]
+
+
+def test_a_tick_that_the_clock_skips_is_not_lost_unless_another_follows_within_the_hour() -> None:
+    assert after("0 */30 2 * * ?", "2026-03-28T12:00:00Z", BERLIN, 2) == ["2026-03-29T01:00:00", "2026-03-30T00:00:00"]
+    assert after("0 30 * * * ?", "2026-03-29T00:30:00Z", BERLIN) == ["2026-03-29T01:30:00"]
+
+
+@cache
+def _shown(zone: str, begin: int, end: int) -> list[tuple[int, datetime]]:
+    """Every minute of a range, with what a clock of the zone shows."""
+    info = ZoneInfo(zone)
+    clock = [(at, datetime.fromtimestamp(at / 1000, info)) for at in range(begin, end + 1, 60_000)]
+    return [(at, shown.replace(tzinfo=None, fold=0)) for at, shown in clock]
+
+
+def _walk(clock: list[tuple[int, datetime]], hours: set[int], minutes: set[int]) -> list[int]:
+    """The instants of one range, found by looking at the clock every minute."""
+    is_each = any(hours == set(range(0, 24, n)) for n in range(1, 24)) or any(
+        minutes == set(range(0, 60, n)) for n in range(1, 60)
+    )
+    found, seen, before = [], set[datetime](), clock[0][1]
+    for at, shown in clock:
+        gap = round((shown - before).total_seconds() / 60)
+        skipped = (before + timedelta(minutes=n) for n in range(1, gap))
+        if shown.hour in hours and shown.minute in minutes:
+            if is_each or shown not in seen:
+                found.append(at)
+        elif len(hours) < 24 and any(each.hour in hours and each.minute in minutes for each in skipped):
+            found.append(at)
+        seen.add(shown)
+        before = shown
+    return found
+
+
+def _fields(last: int) -> st.SearchStrategy[str]:
+    value = st.integers(0, last)
+    term = st.one_of(
+        st.just("*"),
+        value.map(str),
+        st.builds("*/{}".format, st.integers(1, last)),
+        st.builds("{}/{}".format, value, st.integers(1, last)),
+        st.builds(lambda a, b, n: f"{min(a, b)}-{max(a, b)}/{n}", value, value, st.integers(1, last)),
+    )
+    return st.lists(term, min_size=1, max_size=3).map(",".join)
+
+
+def _values(text: str, last: int) -> set[int]:
+    found: set[int] = set()
+    for term in text.split(","):
+        values, _, step = term.partition("/")
+        begin, dash, end = values.partition("-")
+        first = 0 if begin == "*" else int(begin)
+        to = int(end) if dash else last if begin == "*" or step else first
+        found |= set(range(first, to + 1, int(step or 1)))
+    return found
+
+
+@given(st.sampled_from(CHANGING_DAYS), _fields(23), _fields(59), st.integers(0, 59))
+def test_instants_are_those_that_a_clock_of_the_zone_shows(
+    change: tuple[str, str], hours: str, minutes: str, second: int
+) -> None:
+    zone, middle = ZoneInfo(change[0]), parse_instant(f"{change[1]}T00:00:00Z")
+    begin, end = middle - 36 * HOUR_MS, middle + 48 * HOUR_MS
+    walked = _walk(_shown(change[0], begin - DAY_MS, end), _values(hours, 23), _values(minutes, 59))
+    expected = [at + second * 1000 for at in walked if at > begin]
+    timing = read_timing(f"{second} {minutes} {hours} * * ?", zone, 0)
+    assert next_instants(timing, begin + second * 1000, len(expected)) == expected
+    assert count_instants(timing, begin + second * 1000 + 1, end + second * 1000, 10_000) == len(expected)
 
 
 def test_every_counts_from_its_anchor() -> None:
