@@ -297,6 +297,7 @@ def _outgoing(settings: Settings) -> Outgoing:
 def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> EngineOptions:
     return EngineOptions(
         missing_source=settings.missing_source,
+        child_lifecycle=settings.child_lifecycle,
         rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
         outlets=outlets,
         queue_bodies=settings.queue_bodies,

@@ -65,6 +65,11 @@ class Settings(BaseSettings):
     missing_source: Literal["null", "fail"] = Field(
         "null", description="What a mapping source that is not found gives: null, or a failed step."
     )
+    child_lifecycle: Literal["owned", "independent"] = Field(
+        "owned",
+        description="Life cycle of the execution that a `sync` sub-flow step starts: `owned` stops it when the step no "
+        "longer waits for it, `independent` lets it run on, as the cloud service does.",
+    )
     queue_bodies: Literal["base64", "plain"] = Field(
         "base64",
         description="How task steps write messages to queues; in Base64 the SDKs' own decoding gives the text back.",

@@ -37,6 +37,7 @@ SERVER_ERRORS: Final = (
     "FnF.FlowNotExists",
     "FnF.ExecutionAlreadyExists",
     "FnF.InvalidArgument",
+    "FnF.SubFlowTooDeep",
     "FnF.SecretNotFound",
     "FnF.SecretUnreadable",
     "FC.ResourceExhausted",

@@ -7,6 +7,7 @@ from typing import Final
 from flowserver.base.encryption import NO_ENCRYPTION, Encryption
 from flowserver.engine.executions.message_sender import QueueBodies
 from flowserver.invokers.brokers import Outlet
+from flowserver.language.graph import ChildLifecycle
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.retention_rules import FOR_EVER, Rules
 from flowserver.tracing.spans import Tracer
@@ -17,6 +18,7 @@ class EngineOptions:
     """See the settings of these names; `rules` are those of retention, `outlets` the queues that brokers keep."""
 
     missing_source: MissingSource = "null"
+    child_lifecycle: ChildLifecycle = "owned"
     rules: Rules = FOR_EVER
     outlets: Mapping[str, Outlet] = field(default_factory=dict)
     queue_bodies: QueueBodies = "base64"

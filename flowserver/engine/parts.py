@@ -142,7 +142,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
         # Executions and schedules.
         self.watchers = Watchers()
-        self.starter = Starter(context)
+        self.starter = Starter(context, options.child_lifecycle)
         submitter = InvocationSubmitter(self.invocations, limits)
         sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
         self.step_calls = StepCalls(

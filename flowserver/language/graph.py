@@ -7,6 +7,7 @@ Step lists are numbered in document order (`StepList.list_id`), which is how a s
 from collections.abc import Mapping as ReadOnlyMapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.conditions import Condition
@@ -30,6 +31,10 @@ class Pattern(StrEnum):
     REQUEST_RESPONSE = "requestResponse"
     SYNC = "sync"
     WAIT_FOR_CALLBACK = "waitForCallback"
+
+
+ChildLifecycle = Literal["owned", "independent"]
+"""Whether a `sync` step stops the execution that it started when it no longer waits for it."""
 
 
 @dataclass(frozen=True, slots=True)

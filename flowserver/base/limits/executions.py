@@ -44,6 +44,12 @@ class ExecutionLimits:
         "13,000 turns",
         error="the execution fails with FnF.RuntimeError",
     )
+    sub_flow_depth_max: int = limit(
+        10,
+        unit="ancestors",
+        reason="ancestors of a sub-flow's execution; ends a flow that starts itself, in branches of a parallel, too",
+        error="the step fails with FnF.SubFlowTooDeep",
+    )
     live_scopes_max: int = limit(
         20_000,
         unit="lists",

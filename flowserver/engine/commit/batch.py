@@ -132,7 +132,7 @@ class Batch:
         self._ending = _ending(envelopes)
         redriven = {each.execution_id for each in envelopes if each.redrive is not None}
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None], redriven)
-        self._starts = Starts(self._connection, news, self._stored)
+        self._starts = Starts(self._connection, news, self._stored, self._context.limits.sub_flow_depth_max)
         send_waiting(self._connection)
         self._redrives = Redrives(self._connection, self._context, self._stored, self._changes)
         answers = self._do_all(items)

@@ -40,6 +40,8 @@ class ReceiptKind(Enum):
     """A redrive that cannot be made; the receipt says why."""
     NO_VERSION = auto()
     """A start with a version or an alias that does not exist."""
+    TOO_DEEP = auto()
+    """A start by a step of an execution that has too many ancestors."""
 
 
 ENDING = (Stop, DeadlineReached)

@@ -10,10 +10,11 @@ from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
 from flowserver.store.executions.lookups import find_names, find_statuses
-from flowserver.store.executions.new_executions import NewExecution
+from flowserver.store.executions.new_executions import NewExecution, StartingStep
 from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.shown_executions import row_of_new
-from flowserver.store.executions.stored_execution import StoredExecution
+from flowserver.store.executions.stored_execution import Parent, StoredExecution
+from flowserver.store.executions.sub_flows import parents_of_starts
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.schedules.due_schedules import hold_versions, save_turns
 from flowserver.store.versions.resolving import Qualified, Resolved, is_latest, resolve_starts
@@ -23,14 +24,16 @@ class Starts:
     """Makes the executions that a batch starts. A later start of the batch finds the name that an earlier one took."""
 
     def __init__(
-        self, connection: Connection, news: Sequence[NewExecution], stored: dict[str, StoredExecution]
+        self, connection: Connection, news: Sequence[NewExecution], stored: dict[str, StoredExecution], depth_max: int
     ) -> None:
         """`stored` gets each new execution before its first message."""
         self._connection = connection
         self._stored = stored
+        self._depth_max = depth_max
         self._flows: dict[str, FlowRow] = {}
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
+        self._parents: dict[StartingStep, Parent] = {}
         self._resolved: dict[str, Resolved] = {}
         self._schedule_versions: dict[str, int] = {}
         self._schedules: dict[str, Schedule] = {}
@@ -53,6 +56,7 @@ class Starts:
             if new.qualifier is not None and not is_latest(new.qualifier) and (flow := self._flows.get(new.flow_name))
         ]
         self._resolved = resolve_starts(self._connection, qualified) if qualified else {}
+        self._parents = parents_of_starts(self._connection, [new.parent for new in news if new.parent is not None])
         turns = [new.turn.before.schedule_id for new in news if new.turn is not None]
         if turns:
             self._schedule_versions = hold_versions(self._connection, turns)
@@ -67,6 +71,13 @@ class Starts:
         key = (flow.flow_id, new.name)
         if new.execution_id in self._begun:  # a repeated start whose first commit succeeded
             return Receipt(ReceiptKind.EXISTS, existing=(new.execution_id, self._begun[new.execution_id]), flow=flow)
+        parent = None
+        if new.parent is not None:
+            parent = self._parents.get(new.parent)
+            if parent is None:
+                return Receipt(ReceiptKind.STALE)
+            if parent.depth > self._depth_max:
+                return Receipt(ReceiptKind.TOO_DEEP)
         if key in self._taken:
             return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
         resolved = None
@@ -76,7 +87,7 @@ class Starts:
                 self._schedules.pop(new.execution_id, None)
                 return Receipt(ReceiptKind.NO_VERSION)
             flow = replace(flow, definition_id=resolved.definition_id, definition=resolved.definition)
-        stored = new.stored(flow, resolved)
+        stored = new.stored(flow, resolved, parent)
         self._stored[new.execution_id] = stored
         receipt = tell(envelope)
         if receipt.kind is ReceiptKind.APPLIED:

@@ -18,6 +18,7 @@ from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
+from flowserver.language.graph import ChildLifecycle
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import is_qualifier, no_version
@@ -37,6 +38,14 @@ class TurnTaken(Exception):
     """The schedule has changed since its turn was decided on: another node took the turn, or a user changed it."""
 
 
+class OwnerGone(Exception):
+    """The step that would own the execution no longer waits for it."""
+
+
+class SubFlowTooDeep(Exception):
+    """The execution whose step makes the start has too many ancestors."""
+
+
 class Started(msgspec.Struct, frozen=True):
     """The execution that runs under the name."""
 
@@ -51,7 +60,8 @@ class Started(msgspec.Struct, frozen=True):
 class Starter:
     """Checks a start against the rules and commits it."""
 
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, child_lifecycle: ChildLifecycle = "owned") -> None:
+        self.child_lifecycle = child_lifecycle
         self._database = context.database
         self._committer = context.committer
         self._reader = context.reader
@@ -83,7 +93,7 @@ class Starter:
 
         Raises InvalidArgument (input), FlowNotExists, FlowVersionNotExists, FlowAliasNotExists,
         ExecutionAlreadyExists (an ended execution has the name), ResourceThrottled (too many executions run, or too
-        many messages wait for the writer), DiskAlmostFull, TurnTaken.
+        many messages wait for the writer), DiskAlmostFull, TurnTaken, OwnerGone, SubFlowTooDeep.
         """
         if not by_step:
             self._disk.require()
@@ -107,6 +117,11 @@ class Starter:
             raise no_version(request.flow_name, str(request.qualifier))
         if request.turn is not None and receipt.kind is ReceiptKind.STALE:
             raise TurnTaken
+        if request.parent is not None and receipt.kind is ReceiptKind.STALE:
+            raise OwnerGone
+        if receipt.kind is ReceiptKind.TOO_DEEP:
+            depth_max = self._limits.sub_flow_depth_max
+            raise SubFlowTooDeep(f"it would have more than {depth_max} ancestors, the limit sub_flow_depth_max")
         if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
             return Started(receipt.flow, request.execution_id, receipt.started, is_new=True)
         if receipt.flow is None or receipt.existing is None:

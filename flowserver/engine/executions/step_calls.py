@@ -14,7 +14,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.attempt_traces import AttemptTraces
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
-from flowserver.engine.executions.starting import Starter
+from flowserver.engine.executions.starting import OwnerGone, Starter, SubFlowTooDeep
 from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.invokers.calls import Invocation, Invoker, Replied
 from flowserver.invokers.hooks import Hooks
@@ -24,7 +24,7 @@ from flowserver.machine.commands import Caller, InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.service_params import child_input, failure_of_action
 from flowserver.machine.sub_flow_reply import reply_to_start
-from flowserver.store.executions.new_executions import NewExecution
+from flowserver.store.executions.new_executions import NewExecution, StartingStep
 
 log = logging.getLogger(__name__)
 
@@ -149,6 +149,7 @@ class StepCalls:
             input_text=child_input(params, command.input),
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
             qualifier=None if qualifier is None else str(qualifier),
+            parent=StartingStep(caller.execution_id, command.scope_id, command.wait_id, self._owns(command)),
         )
         if self._traces is not None:
             attempt = self._traces.tracer.ref_of(caller.execution_id, command.started_event_id)
@@ -159,11 +160,20 @@ class StepCalls:
             started = await self._starter.start(request, by_step=True)
         except FlowServerError as error:
             return Failure.of(error, prefix)
+        except SubFlowTooDeep as error:
+            return Failure(f"{prefix}.SubFlowTooDeep", str(error))
+        except OwnerGone:
+            return Failure("FnF.RuntimeError", "the step no longer waits for its sub-flow")
         if command.pattern is Pattern.SYNC and started.execution_id != child_id:
             cause = f"an execution named {request.name} already runs; a sync step needs one of its own"
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
         flow, now_ms = started.flow, self._clock.now_ms()
         return Success(reply_to_start(child_id, flow.name, flow.definition, request.name, request.input_text, now_ms))
+
+    def _owns(self, command: InvokeTask) -> bool:
+        return (
+            command.token is not None and command.pattern is Pattern.SYNC and self._starter.child_lifecycle == "owned"
+        )
 
     def _traceparent(self, caller: Caller, command: InvokeTask) -> str:
         traces = self._traces

@@ -188,12 +188,9 @@ def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[
     return dict(fetch_all(connection, _LOCK_VERSIONS, {"ids": texts(connection, ids)}))
 
 
-_HEADER = [
-    column
-    for column in executions.c
-    if not isinstance(column.type, Boolean) and column.name not in ("flow_version", "flow_alias")
-]
-"""Without what loading does not need: the version, and booleans, which SQLite does not have."""
+_NOT_LOADED = ("flow_version", "flow_alias", "parent_id", "parent_wait", "depth")
+_HEADER = [column for column in executions.c if not isinstance(column.type, Boolean) and column.name not in _NOT_LOADED]
+"""Without booleans, which SQLite does not have."""
 
 _LOCK_VERSIONS = (
     select(executions.c.execution_id, executions.c.version)

@@ -4,10 +4,20 @@ import msgspec
 
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.state import Execution
-from flowserver.store.executions.stored_execution import StoredExecution
+from flowserver.store.executions.stored_execution import Parent, StoredExecution
 from flowserver.store.flows import FlowRow
 from flowserver.store.schedules.due_schedules import ScheduleTurn
 from flowserver.store.versions.resolving import Resolved
+
+
+class StartingStep(msgspec.Struct, frozen=True):
+    """The attempt of a task step that makes a start."""
+
+    execution_id: str
+    scope_id: int
+    wait_id: int
+    owns: bool
+    """Start the execution only while the attempt waits for it, and stop it when the attempt no longer does."""
 
 
 class NewExecution(msgspec.Struct, frozen=True):
@@ -34,7 +44,9 @@ class NewExecution(msgspec.Struct, frozen=True):
     """The turn of the schedule that makes this start, whose row changes in the same transaction. If another node has
     taken the turn, the start is stale."""
 
-    def stored(self, flow: FlowRow, resolved: Resolved | None) -> StoredExecution:
+    parent: StartingStep | None = None
+
+    def stored(self, flow: FlowRow, resolved: Resolved | None, parent: Parent | None = None) -> StoredExecution:
         """A new execution without a row; the machine sets its instants when it starts."""
         execution = Execution(
             execution_id=self.execution_id,
@@ -46,7 +58,7 @@ class NewExecution(msgspec.Struct, frozen=True):
             callback_token=self.callback_token,
             waiting_steps=0 if flow.on_retries_exhausted == "waitForRedrive" else None,
         )
-        stored = StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
+        stored = StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text, parent=parent)
         if resolved is not None:
             stored.flow_version, stored.flow_alias = resolved.version, resolved.alias
         return stored

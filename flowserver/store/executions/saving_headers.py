@@ -39,7 +39,9 @@ def save_headers(
 
     Raises VersionConflict if another node has changed any of them, on PostgreSQL as late as with the COMMIT.
     """
-    write_later(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
+    write_later(connection, _INSERT_HEADER, [_new_header(stored) for stored in new if stored.parent is None])
+    children = [_new_header(stored) | stored.parent._asdict() for stored in new if stored.parent is not None]
+    write_later(connection, _INSERT_HEADER, children)
     write_later(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
     for rows in _updates(old):
         write_later(connection, _UPDATE_HEADER, rows, unless_all_change=VersionConflict)

@@ -27,6 +27,14 @@ class SavedScope(NamedTuple):
     step_input: JsonObject | None
 
 
+class Parent(NamedTuple):
+    """Columns of an execution that a step has started: see the table."""
+
+    parent_id: str
+    parent_wait: int | None
+    depth: int
+
+
 @dataclass(slots=True)
 class StoredExecution:
     """An execution as loaded or to be inserted, with the fields that the machine does not need."""
@@ -42,6 +50,8 @@ class StoredExecution:
     """The published version that a new execution runs; not loaded."""
     flow_alias: str | None = None
     """The alias that drew the version; not loaded."""
+    parent: Parent | None = None
+    """The parent of a new execution; not loaded."""
     leases: dict[int, str] = field(default_factory=dict, compare=False)
     """The node that makes a scope's call, by scope id, as stored."""
     saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)

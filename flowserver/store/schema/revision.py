@@ -41,6 +41,7 @@ REVISIONS: Final = (
     "0028",
     "0029",
     "0030",
+    "0031",
 )
 """The revision of every migration, oldest first."""
 

@@ -7,7 +7,7 @@ JSON is stored as text and never queried inside. Instants are integer ms since t
 execution id as their key, so that the tables could be distributed by it.
 """
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table, Text, false, text
 
 from flowserver.store.schema.metadata import Name, metadata, optional, partial_index, required
 
@@ -62,6 +62,8 @@ PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
 """Parked and not ended. Uses `stopped_at`, so that a planner does not choose an index of another status."""
 
 WAITING_FOR_REDRIVE = text("waiting_steps > 0 AND stopped_at IS NULL")
+SUB_FLOW = text("parent_id IS NOT NULL")
+STOP_DUE = text("stop_due AND stopped_at IS NULL")
 
 executions = Table(
     "executions",
@@ -83,6 +85,10 @@ executions = Table(
     Column("flow_version", Integer),
     Column("flow_alias", Text),
     Column("waiting_steps", Integer),
+    Column("parent_id", Text),
+    Column("parent_wait", Integer),
+    Column("depth", Integer, nullable=False, server_default=text("0")),
+    Column("stop_due", Boolean, nullable=False, server_default=false()),
     CheckConstraint(
         "status IN ('Running', 'Succeeded', 'Failed', 'Stopped', 'TimedOut')",
         name="status",
@@ -98,6 +104,9 @@ server could not run the execution. `document_bytes` is the size of all `local` 
 before they are read; after the end, of those that it keeps for a redrive. `redriven_at` is the last redrive's instant.
 `flow_version` is the published version that it runs, NULL for the flow's own definition, and `flow_alias` the alias
 that chose it. `waiting_steps` counts the steps that have failed and wait for a redrive; NULL if a failure ends it.
+
+`parent_id` is the execution whose step started it, `depth` the number of its ancestors. `parent_wait` is the number of
+the wait, of a scope of the parent, that owns it; NULL if none does. `stop_due` is set once that wait is over.
 """
 Index(
     "ix_executions_flow_id_status",
@@ -136,6 +145,8 @@ partial_index(
     executions.c.execution_id,
     where=WAITING_FOR_REDRIVE,
 )
+partial_index("ix_executions_parent_id", executions.c.parent_id, executions.c.parent_wait, where=SUB_FLOW)
+partial_index("ix_executions_stop_due", executions.c.execution_id, where=STOP_DUE)
 partial_index("ix_executions_flow_version", executions.c.flow_id, executions.c.flow_version, where=RUNNING_VERSION)
 
 execution_documents = Table(
