@@ -48,15 +48,19 @@ SDKS = [
     Sdk("tea2-async", _python("tea.py", "async"), "ClientException"),
     Sdk("tea-v3", _python("tea.py"), "TeaException", {"PYTHONPATH": SDK_V3_FOLDER}),
     Sdk("node", (NODE, str(DRIVERS / "node.js")), "{code}Error"),
+    Sdk("node-v3", (NODE, str(DRIVERS / "node_v3.js")), "Error"),
 ]
 
 FC_OPEN = Sdk("fc-open", _python("fc_open.py"), "ClientException")
-"""The only SDK for Python that can read tasks and stop them."""
+FC_OPEN_NODE = Sdk("fc-open-node", (NODE, str(DRIVERS / "fc_open.js")), "Error")
+OPEN_SDKS = [FC_OPEN, FC_OPEN_NODE]
+"""Those of 2021-04-06: the only SDKs that can read tasks and stop them."""
 
 FC_SDKS = [
     Sdk("fc2-python", _python("fc2_python.py"), "FcError"),
     FC_OPEN,
     Sdk("fc2-node", (NODE, str(DRIVERS / "fc2.js")), "FC{code}Error"),
+    FC_OPEN_NODE,
 ]
 """The SDKs of Function Compute."""
 

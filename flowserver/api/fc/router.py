@@ -8,7 +8,7 @@ Two versions have the same routes. In 2016-08-15, which fc2 speaks, a qualifier 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
@@ -117,17 +117,28 @@ class FcRoute:
         return request, await access.holder_of_key(claim.access_key_id)
 
     async def _admit_open_api(self, request: FcRequest) -> tuple[FcRequest, Caller]:
-        """Check ACS3-HMAC-SHA256, as RPC does; it must cover what the `x-fc-*` headers ask for."""
+        """Check ACS3-HMAC-SHA256, as RPC does; see `_own_headers`."""
         path = quote(request.path, safe="/")
         signed = SignedRequest(request.method, path, request.pairs, [], request.headers, body=None)
         claim = read_rpc_claim(signed)
         assert claim is not None, "the header says that it is signed"
         access = self._operations.access
         secret = await access.secret_of(claim.access_key_id)
-        own = [name for name in request.headers if name.startswith("x-fc-")]
+        own = _own_headers(request.headers, claim.signed_headers)
         verify_rpc(signed, claim, secret, self._clock.now_ms(), also_signed=own)
         await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
         return replace(request, is_body_signed=True), await access.holder_of_key(claim.access_key_id)
+
+
+def _own_headers(headers: Mapping[str, str], signed: Collection[str]) -> list[str]:
+    """The `x-fc-*` headers that a signature must cover: all, if its client signs more than the service asks for.
+
+    The vendor's clients for Node, Java, Go and others sign `host`, `content-type` and `x-acs-*`, that for Python signs
+    each header. The service takes `x-fc-*` unsigned from the former, so this server must, too.
+    """
+    if all(name in ("host", "content-type") or name.startswith("x-acs-") for name in signed):
+        return []
+    return [name for name in headers if name.startswith("x-fc-")]
 
 
 def _find(request: FcRequest) -> tuple[Need, Route, dict[str, str], str]:
