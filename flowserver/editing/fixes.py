@@ -10,9 +10,9 @@ from flowserver.editing.edits import Edit
 from flowserver.editing.findings import Mark
 from flowserver.editing.texts import Extent, Text
 from flowserver.language.diagnostics import DIAGNOSTICS, Severity
+from flowserver.language.hints import Hint
 
 _MEANT: Final = re.compile(r"(?:did you mean|its path is) `([^`]+)`")
-_IN_QUOTES: Final = "write it in quotes if it is meant as a text"
 _WITHOUT_QUOTES: Final = re.compile(r"write (?:it|(true|false),?) without quotes")
 _QUOTED: Final = re.compile("`([^`]+)`")
 _WORD: Final = re.compile(r"""([\w.$-]+)|'[\w.$-]+'|"[\w.$-]+\"""")
@@ -39,7 +39,7 @@ def fixes_of(mark: Mark, text: Text, *, is_definition: bool = True) -> Iterator[
     meant = _MEANT.search(hint) or _MEANT.search(mark.found.message)
     if meant and (extent := _misspelt(mark, raw)):
         yield Fix(f"Change to `{meant[1]}`", mark, Edit(extent, meant[1]), is_preferred=True)
-    if hint == _IN_QUOTES and raw and not raw.startswith(("'", '"')):
+    if hint == Hint.IN_QUOTES and raw and not raw.startswith(("'", '"')):
         quoted = f'"{raw}"' if _is_json(text) else "'" + raw.replace("'", "''") + "'"
         yield Fix("Write it in quotes", mark, Edit(mark.extent, quoted), is_preferred=True)
     if (plain := _WITHOUT_QUOTES.search(hint)) and raw[:1] in ("'", '"'):

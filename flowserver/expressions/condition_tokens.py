@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any
 
 from flowserver.expressions.errors import ExpressionError
-from flowserver.expressions.path_tokens import IDENTIFIER
+from flowserver.expressions.path_tokens import IDENTIFIER, in_brackets
 from flowserver.expressions.paths import compile_path
 from flowserver.expressions.strings import read_string
 
@@ -33,6 +33,7 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _MARK = re.compile(r"==|!=|<=|>=|&&|\|\||[<>!\-()]")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?![\w.])", re.ASCII)
 _PATH = re.compile(r'\$(?:\.[^\W\d]\w*|\[(?:"(?:[^"\\]|\\.)*"|[^"\]])*\])*', re.DOTALL)
+_WORD = re.compile(r"[^\s()=<>!&|]*")
 _WORDS: dict[str, bool] = {"true": True, "false": False}
 
 _HINTS = {
@@ -84,15 +85,22 @@ def _path(text: str, start: int) -> tuple[Token, int]:
     found = _PATH.match(text, start)
     end = found.end() if found else start
     if text.startswith((".", "[", "*"), end):
-        end += 2  # not a path: the path parser reports what is wrong with it
-    elif text.startswith("-", end):
-        raise ExpressionError('arithmetic is not supported; a key with `-` is written $["a-b"]', end)
+        end = max(end + 2, _skip_word(text, end + 1))  # not a path: the path parser reports what is wrong with it
+    elif text.startswith(tuple("-+*/%:@#$~^"), end):
+        error = in_brackets(text[: _skip_word(text, end)], end)
+        advice = f"; {error.message}" if error else ""
+        raise ExpressionError(f"`{text[end]}` is not an operator{advice}", end)
     elif word := IDENTIFIER.match(text, end):
         raise ExpressionError(f"`${word[0]}` is not known here: conditions read the step's input as `$`", start)
     try:
         return Token(Kind.PATH, compile_path(text[start:end]), start), end
     except ExpressionError as error:
         raise error.shifted(start) from None
+
+
+def _skip_word(text: str, start: int) -> int:
+    found = _WORD.match(text, start)
+    return found.end() if found else start
 
 
 def _raw_string(text: str, start: int) -> tuple[Token, int]:

@@ -5,6 +5,7 @@ few letters outside ASCII and skips blanks. This lexer does not, and it refuses 
 language's subset at its place. The grammar checks the order of tokens.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*")
 """A key that needs no brackets: a letter or `_`, then letters, digits or `_`, of any script."""
 
 _PUNCTUATION = re.compile(r"\.\.|[$.\[\]*]")
+_BARE_KEY = re.compile(r"[^.\[\]\"'*()?,\s=<>!&|]+")
+_ANNOTATION = re.compile(r"[^\[\]\"'*()?,\s=<>!&|]+")
 _INTEGER = re.compile(r"[0-9]{1,9}(?![0-9])")  # nine digits: no list is that long
 
 _REFUSED = {
@@ -53,19 +56,23 @@ def path_tokens(text: str) -> Iterator[Token]:
     previous = ""
     while offset < len(text):
         token, offset = _next_token(text, offset)
-        _check_place(token, previous)
+        _check_place(text, token, previous)
         previous = token.type
         yield token
 
 
-def _check_place(token: Token, previous: str) -> None:
+def _check_place(text: str, token: Token, previous: str) -> None:
     """Refuse what the library's wider grammar would read as a key, with a more precise error."""
-    bare_key = token.type == "ID" and not token.quoted
-    if previous == "." and not bare_key:
-        raise ExpressionError("a key is expected after the dot", token.lexpos)
-    if previous == "$" and bare_key:
+    is_bare = token.type == "ID" and not token.quoted
+    if previous == "." and token.type == "*":
+        raise ExpressionError("`*` is written in brackets, without a dot: [*]", token.lexpos)
+    if token.type == "$" and (error := in_brackets(text, token.lexpos)):
+        raise error
+    if previous == "." and not is_bare:
+        raise in_brackets(text, token.lexpos) or ExpressionError("a key is expected after the dot", token.lexpos)
+    if previous == "$" and is_bare:
         raise ExpressionError("here a path begins with `$` alone, which is the step's input", token.lexpos)
-    if previous == "[" and bare_key:
+    if previous == "[" and is_bare:
         raise ExpressionError("a key in brackets is written in double quotes", token.lexpos)
 
 
@@ -83,9 +90,24 @@ def _next_token(text: str, start: int) -> tuple[Token, int]:
     return Token(found[0], found[0], start), found.end()
 
 
+def in_brackets(text: str, offset: int) -> ExpressionError | None:
+    """The refusal of a character that a key has only in brackets, with the key; None if this is not in a key.
+
+    A key that begins with `@` goes to the end, as `@odata.type` does; other keys go to the next dot or bracket.
+    """
+    start = text.rfind(".", 0, offset + 1) + 1
+    found = (_ANNOTATION if text.startswith("@", start) else _BARE_KEY).match(text, start)
+    if not start or found is None or "[" in text[start:offset] or not start <= offset < found.end():
+        return None
+    key = json.dumps(found[0], ensure_ascii=False)
+    return ExpressionError(f"a key with `{text[offset]}` is written in brackets, without a dot: [{key}]", offset)
+
+
 def _refusal(text: str, start: int) -> ExpressionError:
-    if text[start] == "-" and text[start - 1 : start] != "[":
-        return ExpressionError('a key with `-` is written in brackets: ["a-b"]', start)
+    if error := in_brackets(text, start):
+        return error
+    if text[start] == "-" and not text.startswith("[", start - 1):
+        return ExpressionError("unexpected character '-' in a path", start)
     for mark, message in _REFUSED.items():
         if text.startswith(mark, start):
             return ExpressionError(message, start)

@@ -43,6 +43,7 @@ _STARTED_AT: Final = Field(
     "RFC 3339 instant at which executions begin.",
     default="2026-01-01T00:00:00Z",
     pattern=INSTANT_PATTERN,
+    example="2026-01-01T00:00:00Z",
 )
 
 FILE: Final = _kind(
@@ -86,6 +87,7 @@ _TIMING: Final = (
         "Time until the answer comes: `250ms`, `3s`, `1h30m`, `2d`.",
         default="at once",
         pattern=f"^{DURATION}$",
+        example="3s",
     ),
     Field("times", (Shape.WHOLE,), "How many calls get this answer.", default="1", bounds=Bounds(1, TIMES_MAX)),
     Field("always", (Shape.BOOLEAN,), "All further calls get this answer.", default="false"),
@@ -136,6 +138,7 @@ REPORT: Final = _kind(
         "Time from the report until the same report comes once more.",
         default="it comes once",
         pattern=f"^{DURATION}$",
+        example="3s",
     ),
 )
 
@@ -222,6 +225,7 @@ EXPECT: Final = _kind(
         (Shape.TEXT, Shape.LIST),
         "Bounds of the virtual time: `< 3d`, or `[> 1h, < 3d]`.",
         pattern=rf"^\s*{OPERATORS}\s*{DURATION}\s*$",
+        example="< 1m",
     ),
     *_PROPERTIES,
     at_most_one=(("output", "outputIncludes"), ("path", "pathIncludes"), ("cause", "causeIncludes")),

@@ -13,8 +13,9 @@ from flowserver.expressions.paths import compile_path
 from flowserver.expressions.references import Root
 from flowserver.language.check_cost import UNIT_CHARACTERS, Work
 from flowserver.language.diagnostics import Report, shown
-from flowserver.language.fields import KINDS, Field, ObjectKind, Shape
+from flowserver.language.fields import HOLDS, KINDS, Field, ObjectKind, Shape
 from flowserver.language.graph import Span
+from flowserver.language.hints import Hint
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 
 _N = TypeVar("_N", ScalarNode, ListNode, MapNode)
@@ -25,10 +26,11 @@ _T = TypeVar("_T")
 _BOOLEAN_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 
 
+_DIGITS: Final = re.compile("[0-9]{1,9}")
+_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,39}", re.ASCII)
+
 _ROOTED: Final = re.compile(rf"\$(?:{'|'.join(Root)})(?:\.\w{{1,64}}){{1,16}}\Z")
 """A plain reference, such as `$input.order.ids`."""
-
-LEAVE_OUT: Final = "leave it out, or give it a value"
 
 
 class Attributes:
@@ -121,13 +123,40 @@ class AttributeReader:
             if not field.required and isinstance(entry.value, ScalarNode) and entry.value.value is None:
                 if self.report.lenient:
                     left_out.add(entry.name)
-                self.report.error("empty-attribute", entry.key_span, f"`{field.name}` has no value", LEAVE_OUT)
+                self.report.error(
+                    "empty-attribute", entry.key_span, f"`{field.name}` has no value", Hint.LEAVE_OUT.of()
+                )
                 return False
-            wanted = " or ".join(shape.value for shape in field.shapes)
+            wanted = " or ".join(field.title_of(shape) for shape in field.shapes)
             message = f"`{field.name}` must be {wanted}"
-            self.report.error("wrong-type", entry.value.span, message, _type_hint(entry.value, field))
+            self.report.error("wrong-type", entry.value.span, message, self._type_hint(entry.value, field))
             return False
         return True
+
+    def _type_hint(self, node: Node, field: Field) -> str | None:
+        """What to write in place of a value of the wrong type."""
+        if isinstance(node, MapNode):
+            return Hint.BRACKETS_AROUND.of() if Shape.LIST in field.shapes and field.name in HOLDS else None
+        if not isinstance(node, ScalarNode) or node.value is None:
+            return None
+        if Shape.TEXT in field.shapes:
+            if field.takes(node.text):
+                return Hint.IN_QUOTES.of()
+            return Hint.FOR_EXAMPLE.of(name=field.name, example=field.example) if field.example else None
+        return self.text_hint(node.text, field) if isinstance(node.value, str) else None
+
+    def text_hint(self, text: str, field: Field) -> str | None:
+        """A hint for a text in a place that needs another type."""
+        word = text.lower()
+        if Shape.LIST in field.shapes and field.name not in HOLDS and _NAME.fullmatch(text):
+            return Hint.LIST_OF_ONE.of(text=text)
+        if Shape.BOOLEAN in field.shapes and word in _BOOLEAN_WORDS:
+            return Hint.BOOLEAN.of(word=_BOOLEAN_WORDS[word])
+        if field.shapes[0] not in (Shape.WHOLE, Shape.NUMBER) or not _DIGITS.fullmatch(text):
+            return None
+        most = field.bounds.most_of(self.limits)
+        fits = field.bounds.least <= int(text) and (most is None or int(text) <= most)
+        return Hint.WITHOUT_QUOTES.of() if fits else None
 
     def entries(self, attributes: Attributes, name: str, kind: ObjectKind) -> Iterator[Attributes]:
         """The objects of a list attribute, one after the other; those that are no mappings are reported."""
@@ -195,7 +224,7 @@ def rooted_hint(text: str) -> str | None:
     if not _ROOTED.match(text):
         return None
     key = text.rpartition(".")[2]
-    return f"write `$.{key}`, a path into the step's input, with `inputMappings: [{{target: {key}, source: {text}}}]`"
+    return Hint.THROUGH_INPUT.of(key=key, text=text)
 
 
 def expression_span(node: ScalarNode, offset: int) -> Span:
@@ -215,24 +244,6 @@ def _owner_hint(name: str) -> str | None:
     owners = [other.title for other in KINDS if name in other.fields]
     if not owners:
         return None
-    return f"`{name}` belongs to {' or '.join([', '.join(owners[:-1]), *owners[-1:]] if owners[1:] else owners)}"
-
-
-def _type_hint(node: Node, field: Field) -> str | None:
-    if Shape.TEXT in field.shapes and isinstance(node, ScalarNode) and node.text:
-        return "write it in quotes if it is meant as a text"
-    if isinstance(node, ScalarNode) and isinstance(node.value, str):
-        return _text_hint(node.text, field)
-    if Shape.LIST in field.shapes and isinstance(node, MapNode):
-        return "begin every entry of the list with `- `"
-    return None
-
-
-def _text_hint(text: str, field: Field) -> str | None:
-    """A hint for a text in a place that needs another type."""
-    word = text.lower()
-    if Shape.LIST in field.shapes:
-        return f"write a list: {shown(f'[{text}]')}"
-    if Shape.BOOLEAN in field.shapes and word in _BOOLEAN_WORDS:
-        return f"write {_BOOLEAN_WORDS[word]}, without quotes"
-    return "write it without quotes" if text.isdecimal() else None
+    return Hint.BELONGS_TO.of(
+        name=name, owners=" or ".join([", ".join(owners[:-1]), *owners[-1:]] if owners[1:] else owners)
+    )

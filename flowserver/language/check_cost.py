@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Final
 
+from flowserver.language.hints import Hint
+
 PAUSE_UNITS: Final = 50
 """Units of work between two pauses; a unit takes about 10 µs, so one may come twice in a millisecond."""
 
@@ -54,9 +56,9 @@ class Work:
         self.hints += 1
         folded = {name.casefold(): name for name in known}
         if found := get_close_matches(word.casefold(), folded, n=1, cutoff=0.7):
-            return f"did you mean `{folded[found[0]]}`?"
+            return Hint.DID_YOU_MEAN.of(name=folded[found[0]])
         if len(word) >= _PART_MIN:
             longer = [name for each, name in folded.items() if word.casefold() in each]
             found = [name for name in longer if name.casefold().startswith(word.casefold())] or longer
-            return f"did you mean `{found[0]}`?" if len(found) == 1 else None
+            return Hint.DID_YOU_MEAN.of(name=found[0]) if len(found) == 1 else None
         return None

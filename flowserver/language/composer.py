@@ -14,6 +14,7 @@ from flowserver.base.limits import Limits
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import CheckingStopped, Report, shown
 from flowserver.language.graph import Span
+from flowserver.language.hints import Hint
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 from flowserver.language.scalars import plain_value
 
@@ -110,9 +111,11 @@ class NodeBuilder:
     def _aliased(self, event: Any) -> _Built:
         built = self._anchors.get(event.anchor)
         if built is None:
-            reason = "contains this alias" if event.anchor in self._anchors else "is not defined above"
-            self._report.error("bad-alias", _span(event), f"the anchor {shown(event.anchor)} {reason}")
-            return _Built(ScalarNode(None, "", _span(event)), 0)
+            within = event.anchor in self._anchors
+            reason = "contains this alias" if within else "is not defined above"
+            hint = None if within else Hint.IN_QUOTES.of()
+            self._report.error("bad-alias", _span(event), f"the anchor {shown(event.anchor)} {reason}", hint)
+            return _Built(ScalarNode(text := f"*{event.anchor}", text, _span(event)), 0)
         self._check_depth(event, built.height)
         return built
 
@@ -136,7 +139,7 @@ class NodeBuilder:
 
     def _check_tag(self, event: Any) -> None:
         if event.tag is not None:
-            hint = "a deployment tool replaces `!Ref`; write the whole resourceArn" if event.tag == _REF_TAG else None
+            hint = Hint.REF_ELSEWHERE.of() if event.tag == _REF_TAG else None
             message = f"the YAML tag {shown(event.tag)} is not allowed here"
             self._report.error("tag-not-allowed", _span(event), message, hint)
 
@@ -153,8 +156,8 @@ class NodeBuilder:
         try:
             return ScalarNode(plain_value(event.value), event.value, span, inset)
         except ValueError as error:
-            self._report.error("bad-number", span, str(error), "write it in quotes if it is a text")
-            return ScalarNode(0, event.value, span, inset)
+            self._report.error("bad-number", span, str(error), Hint.NUMBER_IN_QUOTES.of())
+            return ScalarNode(event.value, event.value, span, inset)
 
     def _stands_under_ref_key(self) -> bool:
         around = self._open[-1] if self._open else None
@@ -189,8 +192,7 @@ class NodeBuilder:
             self._report.error("bad-key", key.span, "a key must be a text")
             return None
         if key.text == "<<" and key.inset == 0:
-            hint = "repeat the attributes, or put an alias in place of the whole value"
-            self._report.error("merge-key", key.span, "the merge key `<<` is not supported", hint)
+            self._report.error("merge-key", key.span, "the merge key `<<` is not supported", Hint.MERGE_KEY.of())
             return None
         return key.text
 

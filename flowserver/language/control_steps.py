@@ -5,6 +5,7 @@ from flowserver.expressions.paths import compile_path
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.fields import BRANCH, DEFAULT, ITERATION, OPTION
 from flowserver.language.graph import ChoiceStep, ForeachStep, Option, ParallelStep
+from flowserver.language.hints import Hint
 from flowserver.language.mappings import warn_if_like_a_path
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
 from flowserver.language.step_context import StepBasics, StepContext
@@ -18,7 +19,7 @@ def read_choice(context: StepContext, attributes: Attributes, basics: StepBasics
         option.is_always_taken for option in options
     ):
         message = "when no condition is true, this choice does nothing and the next step runs"
-        report.warning("choice-without-default", attributes.head, message, "add a `default` to be explicit")
+        report.warning("choice-without-default", attributes.head, message, Hint.ADD_DEFAULT.of())
     node = attributes.get("default", MapNode)
     otherwise = context.reader.read(node, DEFAULT) if node else None
     return ChoiceStep(**basics, options=tuple(options), default=_option(context, otherwise) if otherwise else None)
@@ -63,7 +64,7 @@ def read_foreach(context: StepContext, attributes: Attributes, basics: StepBasic
 def _keys(reader: AttributeReader, iteration: Attributes) -> tuple[str | None, str | None]:
     for name in ("item", "index"):
         if node := iteration.get(name, ScalarNode):
-            warn_if_like_a_path(reader, node, f"`{name}` is a plain key of the step's input, without `$`")
+            warn_if_like_a_path(reader, node, Hint.PLAIN_KEY.of(name=name))
     item, index = reader.text(iteration, "item"), reader.text(iteration, "index")
     if item is not None and item == index:
         reader.report.error("bad-value", iteration.key_span("index"), "`item` and `index` must be different keys")

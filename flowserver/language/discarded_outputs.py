@@ -15,6 +15,7 @@ from flowserver.language.graph import (
     StepList,
     TaskStep,
 )
+from flowserver.language.hints import Hint
 from flowserver.language.outline import ListOutline
 from flowserver.language.reachability import nested_lists
 
@@ -33,7 +34,7 @@ def check_discarded_outputs(flow: Flow, outlines: list[ListOutline], report: Rep
             lost = sorted(read & _discarded(step) - made)
             if lost:
                 message = f"the step {shown(step.name)} has no outputMappings, so {shown(lost[0])} is discarded"
-                report.warning("discarded-output", name.span, message, "its `$local` is a list, one item per run")
+                report.warning("discarded-output", name.span, message, Hint.COLLECTED.of())
 
 
 def _is_open(step: Step) -> bool:

@@ -4,8 +4,9 @@ Drives the reading of attributes, the hints for unknown ones and the reference p
 than one attribute.
 """
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -14,10 +15,12 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import NAME
 from flowserver.language.graph import Pattern
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
-from flowserver.language.resources import ACTION_PATTERN, RESOURCE_PATTERN
+from flowserver.language.resources import ACTION_PATTERN, RESOURCE_PATTERN, START_EXECUTION
 
 VERSIONS: Final = ("v1", "v1beta1")
 """The versions of the language; they are synonyms."""
+
+_PATH: Final = r"^\$"
 
 INSTANT_PATTERN: Final = "^[0-9]{4}.*[Tt]"
 """What every RFC 3339 instant begins with, as JSON Schema writes it."""
@@ -90,6 +93,16 @@ class Field:
     """The texts that it may be; empty if they cannot be listed."""
     pattern: str = ""
     """A regular expression that each text matches which it may be, in the dialect of JSON Schema."""
+    example: str = ""
+    """A value that it may be, for hints."""
+
+    def takes(self, text: str) -> bool:
+        """Whether it may be this text, as far as `words` and `pattern` say."""
+        return text in self.words if self.words else re.search(self.pattern, text) is not None
+
+    def title_of(self, shape: Shape) -> str:
+        """The name of one of its shapes in messages."""
+        return "a path" if shape is Shape.TEXT and self.pattern == _PATH else shape.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +134,18 @@ _OUTPUT = Field("outputMappings", (Shape.LIST,), "Builds the step's output.", de
 _LOCAL_OUTPUT = Field("outputMappings", (Shape.LIST,), "Builds the step's output.", default="the step's `$local`")
 _END = Field("end", (Shape.BOOLEAN,), "Ends the list that contains the step, successfully.", default="false")
 _STEPS = _required("steps", Shape.LIST, "Steps that run one after the other.", NOT_EMPTY)
-_GOTO = Field("goto", (Shape.TEXT,), "The sibling step to go on with.", default="the next sibling")
+_GOTO = Field(
+    "goto",
+    (Shape.TEXT,),
+    "The sibling step to go on with.",
+    default="the next sibling",
+    pattern=NAME_PATTERN,
+    example="Charge",
+)
 _ERRORS = _required("errors", Shape.LIST, "Error names, matched exactly; `FnF.ALL` matches every one.", NOT_EMPTY)
 _OPTION_STEPS = Field("steps", (Shape.LIST,), "Steps that run when the option is taken.")
 _SECONDS = Bounds(1, "execution_seconds_max")
 _PAUSE = Bounds(0, "retry_interval_seconds_max")
-_PATH = r"^\$"
 
 
 def _step(
@@ -145,6 +164,7 @@ def _step(
             "Unique in its list: letters, digits, `_`, `-`; at most 128.",
             required=True,
             pattern=NAME_PATTERN,
+            example="Charge",
         ),
         *((_END,) if end else ()),
         _INPUT,
@@ -156,8 +176,10 @@ def _step(
 
 FLOW: Final = _kind(
     "a flow",
-    Field("version", (Shape.TEXT,), "`v1`, or its synonym `v1beta1`.", required=True, words=VERSIONS),
-    Field("type", (Shape.TEXT,), "Always `flow`.", required=True, words=("flow",)),
+    Field(
+        "version", (Shape.TEXT,), "`v1`, or its synonym `v1beta1`.", required=True, words=VERSIONS, example=VERSIONS[0]
+    ),
+    Field("type", (Shape.TEXT,), "Always `flow`.", required=True, words=("flow",), example="flow"),
     Field("name", (Shape.ANY,), "Ignored: the name is given when the flow is created."),
     _STEPS,
     Field("inputMappings", (Shape.LIST,), "Builds the flow's input.", default="the execution's input"),
@@ -174,12 +196,27 @@ FLOW: Final = _kind(
 _TASK = _step(
     "a task step",
     Field(
-        "resourceArn", (Shape.TEXT,), "The function, flow, queue or topic; this or `action`.", pattern=RESOURCE_PATTERN
+        "resourceArn",
+        (Shape.TEXT,),
+        "The function, flow, queue or topic; this or `action`.",
+        pattern=RESOURCE_PATTERN,
+        example="acs:fc:::functions/charge",
     ),
     Field(
-        "action", (Shape.TEXT,), "The API to call, `{service}:{Api}`; this or `resourceArn`.", pattern=ACTION_PATTERN
+        "action",
+        (Shape.TEXT,),
+        "The API to call, `{service}:{Api}`; this or `resourceArn`.",
+        pattern=ACTION_PATTERN,
+        example=START_EXECUTION,
     ),
-    Field("pattern", (Shape.TEXT,), "When the task ends.", default="requestResponse", words=tuple(map(str, Pattern))),
+    Field(
+        "pattern",
+        (Shape.TEXT,),
+        "When the task ends.",
+        default="requestResponse",
+        words=tuple(map(str, Pattern)),
+        example=Pattern.REQUEST_RESPONSE,
+    ),
     Field("serviceParams", (Shape.MAP,), "Parameters of the call; `$` and `$.path` select from the step's input."),
     Field(
         "timeoutSeconds",
@@ -212,12 +249,14 @@ STEPS: Final = MappingProxyType(
                 "Seconds, or a path to them; this or `timestamp`.",
                 bounds=Bounds(0, "wait_seconds_max"),
                 pattern=_PATH,
+                example="1",
             ),
             Field(
                 "timestamp",
                 (Shape.TEXT,),
                 "RFC 3339 instant, or a path to one; this or `duration`.",
                 pattern=f"{_PATH}|{INSTANT_PATTERN}",
+                example="2030-01-01T00:00:00Z",
             ),
             exactly_one=("duration", "timestamp"),
         ),
@@ -282,7 +321,7 @@ RETRY: Final = _kind(
         bounds=Bounds(1, "retry_interval_seconds_max"),
     ),
 )
-CATCH: Final = _kind("a catch rule", _ERRORS, _required("goto", Shape.TEXT, "The sibling step to go on with."))
+CATCH: Final = _kind("a catch rule", _ERRORS, replace(_GOTO, required=True, default="none"))
 OPTION: Final = _kind(
     "a choice option",
     Field("condition", (Shape.TEXT, Shape.BOOLEAN), "An expression over the step's input.", required=True),
@@ -293,7 +332,14 @@ DEFAULT: Final = _kind("a default option", _OPTION_STEPS, _GOTO)
 BRANCH: Final = _kind("a branch", _STEPS)
 ITERATION: Final = _kind(
     "an iterationMapping",
-    Field("collection", (Shape.TEXT,), "A path to a list in the step's input.", required=True, pattern=_PATH),
+    Field(
+        "collection",
+        (Shape.TEXT,),
+        "A path to a list in the step's input.",
+        required=True,
+        pattern=_PATH,
+        example="$.items",
+    ),
     _required("item", Shape.TEXT, "The key that gets the element.", NOT_EMPTY),
     Field("index", (Shape.TEXT,), "The key that gets the position, counted from 0.", bounds=NOT_EMPTY),
 )

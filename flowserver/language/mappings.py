@@ -8,6 +8,7 @@ from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import MAPPING
 from flowserver.language.graph import Mapping, Mappings
+from flowserver.language.hints import Hint
 from flowserver.language.nodes import ListNode, Node, ScalarNode, to_json
 
 _LIKE_A_PATH = re.compile(r"\$(?:\Z|[.\[]|[A-Za-z_]+[.\[])")
@@ -59,7 +60,7 @@ def _has_misspelt_root(reader: AttributeReader, node: Node) -> bool:
     near = get_close_matches(found[1].lower(), list(Root), n=1, cutoff=_NEARLY)
     if near:
         message = f"{shown('$' + found[1])} is not a root: a reference begins with `$input`, `$local` or `$context`"
-        reader.report.error("misspelt-root", node.span, message, f"did you mean `${near[0]}`?")
+        reader.report.error("misspelt-root", node.span, message, Hint.DID_YOU_MEAN_ROOT.of(name=near[0]))
     return bool(near)
 
 
@@ -67,7 +68,7 @@ def _warn_if_it_holds_paths(reader: AttributeReader, node: Node) -> None:
     """Warn of texts in a constant source, at any depth, that its writer may have meant as references."""
     reader.work.spend(1)
     if isinstance(node, ScalarNode):
-        warn_if_like_a_path(reader, node, "a reference is a whole source: `$input`, `$local` or `$context` and a path")
+        warn_if_like_a_path(reader, node, Hint.WHOLE_SOURCE.of())
     elif isinstance(node, ListNode):
         for item in node.items:
             _warn_if_it_holds_paths(reader, item)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
+from flowserver.language.hints import Hint
 from flowserver.language.outline import ListOutline, Located
 
 
@@ -38,6 +39,5 @@ def check_gotos(outlines: Sequence[ListOutline], report: Report, work: Work) -> 
 
 def _goto_hint(name: str, siblings: Collection[str], everywhere: dict[str, Located], work: Work) -> str | None:
     if name in everywhere:
-        line = everywhere[name].span.line
-        return f"the step in line {line} is in another list, and a goto reaches siblings only"
+        return Hint.ANOTHER_LIST.of(line=everywhere[name].span.line)
     return work.similar(name, siblings)

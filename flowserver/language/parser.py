@@ -15,6 +15,7 @@ from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected,
 from flowserver.language.discarded_outputs import check_discarded_outputs
 from flowserver.language.fields import FLOW, VERSIONS
 from flowserver.language.graph import Flow, Span
+from flowserver.language.hints import Hint
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 from flowserver.language.outline_checks import check_gotos, check_names
@@ -71,7 +72,7 @@ def parse_stored(text: str) -> Flow:
 def _flow(root: Node, reader: AttributeReader) -> Flow | None:
     if span := _newer_dialect(root):
         message = "this is the newer language (Type: StateMachine), which is not supported"
-        reader.report.error("newer-dialect", span, message, "supported is `version: v1`, `type: flow`")
+        reader.report.error("newer-dialect", span, message, Hint.OLDER_DIALECT.of())
         return None
     attributes = reader.read(root, FLOW)
     if attributes is None:
@@ -114,7 +115,7 @@ def _check_header(attributes: Attributes, reader: AttributeReader) -> None:
     version = attributes.get("version", ScalarNode)
     if version and version.text not in VERSIONS:
         message = f"the version {shown(version.text)} is not supported"
-        reader.report.error("bad-version", version.span, message, f"write `version: {VERSIONS[0]}`")
+        reader.report.error("bad-version", version.span, message, Hint.VERSION.of(version=VERSIONS[0]))
     kind = attributes.get("type", ScalarNode)
     if kind and kind.text != "flow":
         reader.report.error("bad-value", kind.span, "`type` must be `flow`")

@@ -18,6 +18,7 @@ from flowserver.language.graph import (
     TaskStep,
     WaitStep,
 )
+from flowserver.language.hints import Hint
 from flowserver.language.outline import ListOutline
 
 
@@ -33,7 +34,7 @@ def check_reachability(flow: Flow, outlines: list[ListOutline], report: Report) 
         if trapped and not any(pauses(steps.steps[index]) for index in trapped):
             name = outline.names[_loop_start(trapped, arrows)]
             message = f"from the step {shown(name.text)} on, this loops without end and without waiting"
-            report.warning("endless-loop", name.span, message, "add a wait step, or a way out")
+            report.warning("endless-loop", name.span, message, Hint.PAUSE_OR_EXIT.of())
 
 
 _Arrows = dict[int, set[int]]

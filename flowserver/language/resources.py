@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from flowserver.language.diagnostics import shown
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, QueueTarget, Target, TopicTarget
+from flowserver.language.hints import Hint
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
 _QUALIFIER = r"[A-Za-z0-9_-]{1,128}"
@@ -19,6 +21,7 @@ _MESSAGES = re.compile(r"/(queues|topics)/([A-Za-z0-9][A-Za-z0-9-]{0,119})/messa
 _ANY_MESSAGES = re.compile(r"/(?:queues|topics)/([^/]+)/messages")
 _OWNER = re.compile(r"[A-Za-z0-9_-]*")
 _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _REF = re.compile(rf"({_NAME})/({_NAME})")
 
 ACTION_PATTERN: Final = f"^{_ACTION.pattern}$"
@@ -55,14 +58,21 @@ def parse_resource(arn: str) -> Target:
     """The target of a resourceArn; raises ResourceError."""
     parts = arn.split(":", 4)
     if len(parts) != 5 or parts[0] != "acs":
-        raise ResourceError("bad-resource", "this does not name a resource", f"write {FORMS}")
+        raise ResourceError("bad-resource", "this does not name a resource", Hint.FORMS.of(forms=FORMS))
     _, service, region, account, name = parts
+    if _PLACEHOLDER.search(arn):
+        plain = _PLACEHOLDER.sub(r"\1", name)
+        hint = Hint.NO_BRACES.of(example=shown(f"acs:{service}:::{plain}"))
+        raise ResourceError("bad-resource", "this still holds a placeholder in braces", hint)
     if service not in _PARSERS:
-        raise ResourceError("bad-resource", "a task runs a function or a flow, or sends to a queue or topic", FORMS)
+        raise ResourceError(
+            "bad-resource", "a task runs a function or a flow, or sends to a queue or topic", Hint.FORMS.of(forms=FORMS)
+        )
+    target = _PARSERS[service](arn, name)
     if not _OWNER.fullmatch(region) or not _OWNER.fullmatch(account):
-        hint = f"leave both empty: acs:{service}:::{name}"
+        hint = Hint.NO_OWNER.of(resource=shown(f"acs:{service}:::{name}"))
         raise ResourceError("bad-resource", "the region or the account is not valid", hint)
-    return _PARSERS[service](arn, name)
+    return target
 
 
 def _function(arn: str, name: str) -> FunctionTarget:
@@ -70,24 +80,24 @@ def _function(arn: str, name: str) -> FunctionTarget:
         return FunctionTarget(arn, found[1], found[2] or "", found[3])
     if found := _FUNCTION_ALONE.fullmatch(name):
         return FunctionTarget(arn, "", found[2] or "", found[1])
-    hint = f"write {FUNCTION_FORM} or acs:fc:::functions/{{function}}"
+    hint = Hint.FORMS.of(forms=f"{FUNCTION_FORM} or acs:fc:::functions/{{function}}")
     raise ResourceError("bad-resource", "this does not name a function", hint)
 
 
 def _flow(arn: str, name: str) -> FlowTarget:
     if found := _FLOW.fullmatch(name):
         return FlowTarget(arn, found[1])
-    raise ResourceError("bad-resource", "this does not name a flow", f"write {FLOW_FORM}")
+    raise ResourceError("bad-resource", "this does not name a flow", Hint.FORMS.of(forms=FLOW_FORM))
 
 
 def _messages(arn: str, name: str) -> QueueTarget | TopicTarget:
     if found := _MESSAGES.fullmatch(name):
         return QueueTarget(arn, found[2]) if found[1] == "queues" else TopicTarget(arn, found[2])
     if found := _ANY_MESSAGES.fullmatch(name):
-        rule = "a name has 1 to 120 letters, digits or hyphens, and begins with a letter or a digit"
-        raise ResourceError("bad-resource", f"{found[1]!r} is no name of a queue or topic", rule)
+        message = f"{found[1]!r} is no name of a queue or topic"
+        raise ResourceError("bad-resource", message, Hint.QUEUE_OR_TOPIC_NAME.of())
     message = "this does not name the messages of a queue or topic"
-    raise ResourceError("bad-resource", message, f"write {QUEUE_FORM} or {TOPIC_FORM}")
+    raise ResourceError("bad-resource", message, Hint.FORMS.of(forms=f"{QUEUE_FORM} or {TOPIC_FORM}"))
 
 
 _PARSERS: Final[dict[str, Callable[[str, str], Target]]] = {"fc": _function, "fnf": _flow, "mns": _messages}
@@ -97,7 +107,7 @@ def expand_ref(text: str) -> str:
     """The resourceArn that `!Ref service/function` expands to; raises ResourceError."""
     found = _REF.fullmatch(text)
     if found is None:
-        raise ResourceError("bad-resource", "this does not name a function", "write !Ref service/function")
+        raise ResourceError("bad-resource", "this does not name a function", Hint.REF.of())
     return f"acs:fc:::services/{found[1]}/functions/{found[2]}"
 
 

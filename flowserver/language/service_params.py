@@ -15,16 +15,17 @@ from flowserver.language.graph import (
     Target,
     TopicTarget,
 )
+from flowserver.language.hints import Hint
 from flowserver.language.mappings import warn_if_like_a_path
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
-from flowserver.language.targets import MESSAGE_BODY, Parameter, known_parameters, title_of
+from flowserver.language.targets import Parameter, known_parameters, title_of
 
-_FOR_DATA: Final[dict[type, str]] = {
-    FunctionTarget: "a function gets the step's input: use `inputMappings`",
-    FlowTarget: "a flow gets its `Input`",
-    ActionTarget: "a flow gets its `Input`",
-    QueueTarget: f"what is sent is the `{MESSAGE_BODY}`",
-    TopicTarget: f"what is published is the `{MESSAGE_BODY}`",
+_FOR_DATA: Final[dict[type, Hint]] = {
+    FunctionTarget: Hint.FUNCTION_INPUT,
+    FlowTarget: Hint.FLOW_INPUT,
+    ActionTarget: Hint.FLOW_INPUT,
+    QueueTarget: Hint.SENT_BODY,
+    TopicTarget: Hint.PUBLISHED_BODY,
 }
 """What to use instead of a parameter that does not exist."""
 
@@ -52,7 +53,7 @@ def read_parameters(
 
 def _report_unknown(reader: AttributeReader, target: Target, known: list[str], entry: Entry) -> None:
     message = f"{shown(entry.name)} is not a parameter of {title_of(target)}; there are {', '.join(known)}"
-    hint = reader.work.similar(entry.name, known) or _FOR_DATA[type(target)]
+    hint = reader.work.similar(entry.name, known) or _FOR_DATA[type(target)].of()
     reader.report.error("unknown-parameter", entry.key_span, message, hint)
 
 
@@ -71,5 +72,5 @@ def _param(reader: AttributeReader, node: Node) -> ParamValue:
     if isinstance(node.value, str) and (node.text == "$" or node.text.startswith(("$.", "$["))):
         path = reader.compiled(node, compile_path, "bad-path")
         return ParamPath(path) if path else None
-    warn_if_like_a_path(reader, node, "parameters select from the step's input with `$` or `$.key`")
+    warn_if_like_a_path(reader, node, Hint.SELECT_FROM_INPUT.of())
     return node.value

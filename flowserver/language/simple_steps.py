@@ -6,6 +6,7 @@ from flowserver.base.clock import INSTANT_MS_MAX, parse_instant
 from flowserver.expressions.paths import Path, compile_path
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.graph import FailStep, PassStep, SucceedStep, WaitStep
+from flowserver.language.hints import Hint
 from flowserver.language.mappings import warn_if_like_a_path
 from flowserver.language.nodes import ScalarNode
 from flowserver.language.step_context import StepBasics, StepContext
@@ -29,7 +30,7 @@ def read_fail(context: StepContext, attributes: Attributes, basics: StepBasics) 
     for name in ("error", "cause"):
         node = attributes.get(name, ScalarNode)
         if node is not None:
-            warn_if_like_a_path(reader, node, f"`{name}` is a constant; what an error left is in the step's input")
+            warn_if_like_a_path(reader, node, Hint.CONSTANT.of(name=name))
     step = FailStep(**basics, cause=cause or "")
     return replace(step, error=error) if error else step
 
@@ -46,7 +47,7 @@ def _duration(reader: AttributeReader, attributes: Attributes) -> int | Path | N
         return reader.whole(attributes, "duration")
     if node.text.startswith("$"):
         return reader.compiled(node, compile_path, "bad-path")
-    hint = "write it without quotes" if node.text.isdecimal() else None
+    hint = reader.text_hint(node.text, attributes.kind.fields["duration"])
     reader.report.error("bad-value", node.span, "`duration` is a whole number of seconds, or a path", hint)
     return None
 
@@ -63,6 +64,6 @@ def _timestamp(reader: AttributeReader, attributes: Attributes) -> int | Path | 
         instant = INSTANT_MS_MAX + 1
     if instant <= INSTANT_MS_MAX:
         return instant
-    hint = "for example 2030-01-01T00:00:00Z"
-    reader.report.error("bad-value", node.span, "`timestamp` is an RFC 3339 instant, or a path", hint)
+    message = "`timestamp` is an RFC 3339 instant, or a path"
+    reader.report.error("bad-value", node.span, message, Hint.INSTANT.of())
     return None

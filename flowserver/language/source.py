@@ -17,6 +17,7 @@ from flowserver.language.composer import NodeBuilder
 from flowserver.language.diagnostics import LINE_BREAK, CheckingStopped, Report
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Node
+from flowserver.language.syntax_hints import syntax_hint
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is several times faster
 
@@ -24,12 +25,6 @@ _NOT_YAML = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
 )
 _SURROGATE_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_SYNTAX_HINTS = {
-    "\t": "YAML indents with blanks, not with tabs",
-    "@": "a text that begins with `@` is written in quotes",
-    "`": "a text that begins with a back quote is written in quotes",
-    ":": "a text that holds `: ` is written in quotes",
-}
 _TAG_DIRECTIVE = re.compile("^%TAG", re.MULTILINE)
 
 TAG_DIRECTIVES_MAX: Final = 100
@@ -60,7 +55,7 @@ def read_source(text: str, limits: Limits, report: Report, work: Work, ref_keys:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
-        _report_syntax(text, error, report)
+        _report_syntax(text, error, report, work)
         raise CheckingStopped from None
     if builder.root is None:
         report.error("no-definition", _START, "there is no definition in this text")
@@ -77,11 +72,11 @@ def _check_directives(text: str, report: Report) -> None:
         raise CheckingStopped
 
 
-def _report_syntax(text: str, error: yaml.MarkedYAMLError, report: Report) -> None:
+def _report_syntax(text: str, error: yaml.MarkedYAMLError, report: Report, work: Work) -> None:
     mark: Any = error.problem_mark
     offset = mark.index if mark.index < len(text) else len(text.rstrip())
     message = ", ".join(part for part in (error.problem, error.context) if part)
-    hint = _SYNTAX_HINTS.get(text[offset : offset + 1])
+    hint = syntax_hint(text, offset, work, _LOADER)
     report.error("not-yaml", _span_at(text, offset), f"this is not YAML: {message}", hint)
 
 

@@ -9,6 +9,7 @@ from flowserver.language.control_steps import read_choice, read_foreach, read_pa
 from flowserver.language.diagnostics import CheckingStopped, shown
 from flowserver.language.fields import STEPS
 from flowserver.language.graph import PassStep, Span, Step, StepList
+from flowserver.language.hints import Hint
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 from flowserver.language.outline import ListOutline, Located
@@ -80,8 +81,8 @@ class StepsReader:
         if found is None:
             return Located("", node.span)
         if isinstance(found.value, str) and not is_name(found.text):
-            hint = "1-128 letters, digits, `_` or `-`, beginning with a letter or `_`"
-            self._reader.report.error("bad-name", found.span, f"{shown(found.text)} is not a step name", hint)
+            message = f"{shown(found.text)} is not a step name"
+            self._reader.report.error("bad-name", found.span, message, Hint.STEP_NAME.of())
         return Located(found.text, found.span)
 
     def _kind(self, node: Node) -> str | None:
@@ -96,7 +97,7 @@ class StepsReader:
             report.error("missing-attribute", head, "a step needs `type`")
             return None
         if kind.text not in STEPS:
-            hint = self._reader.work.similar(kind.text, STEPS) or f"the types are {', '.join(STEPS)}"
+            hint = self._reader.work.similar(kind.text, STEPS) or Hint.STEP_TYPES.of(types=", ".join(STEPS))
             report.error("unknown-step-type", kind.span, f"{shown(kind.text)} is not a type of step", hint)
             return None
         return kind.text

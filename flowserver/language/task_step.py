@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from flowserver.language.attributes import LEAVE_OUT, AttributeReader, Attributes
+from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import CATCH, RETRY
 from flowserver.language.graph import (
@@ -13,6 +13,7 @@ from flowserver.language.graph import (
     Target,
     TaskStep,
 )
+from flowserver.language.hints import Hint
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, ScalarNode
 from flowserver.language.resources import ResourceError, expand_ref, parse_action, parse_resource
@@ -31,7 +32,9 @@ def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) 
     timeout = reader.whole(attributes, "timeoutSeconds")
     policies = attributes.get("retry", ListNode)
     if policies and not policies.items:
-        reader.report.error("empty-attribute", attributes.key_span("retry"), "`retry` has no policy", LEAVE_OUT)
+        reader.report.error(
+            "empty-attribute", attributes.key_span("retry"), "`retry` has no policy", Hint.LEAVE_OUT.of()
+        )
     retry = [_retry_policy(reader, entry) for entry in reader.entries(attributes, "retry", RETRY)]
     catch = [_catch_rule(context, entry) for entry in reader.entries(attributes, "catch", CATCH)]
     error_mappings = read_mappings(reader, attributes, "errorMappings")
@@ -71,13 +74,13 @@ def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | N
         return Pattern.REQUEST_RESPONSE
     known = [pattern.value for pattern in Pattern]
     if node.text not in known:
-        hint = reader.work.similar(node.text, known) or f"the patterns are {', '.join(known)}"
+        hint = reader.work.similar(node.text, known) or Hint.PATTERNS.of(patterns=", ".join(known))
         reader.report.error("bad-value", node.span, f"{shown(node.text)} is not a pattern", hint)
         return Pattern.REQUEST_RESPONSE
     pattern = Pattern(node.text)
     if target and pattern not in offered_patterns(target):
         message = f"{title_of(target)} does not offer the pattern `{pattern}`"
-        hint = f"it runs with {' or '.join(f'`{offered}`' for offered in offered_patterns(target))}"
+        hint = Hint.OFFERED_PATTERNS.of(patterns=" or ".join(f"`{offered}`" for offered in offered_patterns(target)))
         reader.report.error("pattern-not-offered", node.span, message, hint)
     return pattern
 

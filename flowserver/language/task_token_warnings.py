@@ -3,6 +3,7 @@
 from flowserver.expressions.references import Reference, Root
 from flowserver.language.diagnostics import Report, shown
 from flowserver.language.graph import Flow, Mapping, Pattern, Step, TaskStep
+from flowserver.language.hints import Hint
 from flowserver.language.outline import ListOutline
 
 _TOKEN = ("task", "token")
@@ -14,7 +15,7 @@ def check_task_tokens(flow: Flow, outlines: list[ListOutline], report: Report) -
         for step, name in zip(steps.steps, outline.names, strict=True):
             if not _waits_for_callback(step) and any(map(_reads_token, _mappings(step))):
                 message = f"the step {shown(step.name)} reads `$context.task.token`, but has no task token"
-                report.warning("no-task-token", name.span, message, "only `pattern: waitForCallback` gives a task one")
+                report.warning("no-task-token", name.span, message, Hint.CALLBACK_ONLY.of())
 
 
 def _waits_for_callback(step: Step) -> bool:

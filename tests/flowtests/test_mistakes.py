@@ -100,7 +100,7 @@ MISTAKES = {
         "2:30 bad-value: `today` is no instant; write an RFC 3339 instant, such as 2026-01-02T03:04:05Z"
     ),
     "tests: [{name: a, steps: {Charge: {after: 3}}}]": (
-        "2:43 wrong-type: `after` must be a text; write it in quotes if it is meant as a text"
+        "2:43 wrong-type: `after` must be a text; for example `after: 3s`"
     ),
     "tests: [{name: a, steps: {Charge: {after: soon}}}]": (
         "2:43 bad-value: `soon` is no duration; write a duration, such as 250ms, 3s, 1h30m or 2d"
@@ -120,7 +120,8 @@ MISTAKES = {
         "2:35 empty-list: this list needs a reply; for a call that gets no answer write `{never: true}`"
     ),
     "tests: [{name: a": (
-        "2:17 not-yaml: this is not YAML: did not find expected ',' or '}', while parsing a flow mapping"
+        "2:17 not-yaml: this is not YAML: did not find expected ',' or '}', while parsing a flow mapping; "
+        "`{` in line 2, column 9 is not closed: add `}]`"
     ),
     "name: a\nname: b\ntests: [{name: a}]": "3:1 duplicate-key: the key `name` is in line 2 already",
 }

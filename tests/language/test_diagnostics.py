@@ -76,7 +76,7 @@ def test_rendering() -> None:
 
 
 def test_rendering_without_a_hint() -> None:
-    assert rendered("a: [b")[0].splitlines()[1:] == ["    1 | a: [b", "      |      ^"]
+    assert rendered("a: b\nc\nd: e\n")[0].splitlines()[1:] == ["    3 | d: e", "      | ^"]
 
 
 def test_carets_are_below_wide_characters_and_tabs() -> None:
@@ -156,19 +156,23 @@ def test_ids_and_their_descriptions(id: str) -> None:
         (f"- {{type: pass, name: a, {'x' * 50}: []}}", None),
         ("- {type: parralel, name: a}", "did you mean `parallel`?"),
         ("- {type: xyzzy, name: a}", "the types are task, wait, pass, choice, parallel, foreach, succeed, fail"),
-        ("- {type: pass, name: 1}", "write it in quotes if it is meant as a text"),
+        ("- {type: pass, name: 1}", "for example `name: Charge`"),
+        ("- {type: fail, name: a, cause: 1}", "write it in quotes if it is meant as a text"),
         ("- {type: pass, name: [a]}", None),
         ("- {type: pass, name: a, end: 'true'}", "write true, without quotes"),
         ("- {type: pass, name: a, end: no}", "write false, without quotes"),
         ("- {type: pass, name: a, end: perhaps}", None),
-        ("- {type: pass, name: a, inputMappings: b}", "write a list: `[b]`"),
+        ("- {type: pass, name: a, inputMappings: b}", None),
         ("- {type: choice, name: a, default: b}", None),
         (
             "- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', timeoutSeconds: '5'}",
             "write it without quotes",
         ),
         ("- {type: pass, name: a, end: 1}", None),
-        ("- {type: pass, name: a, inputMappings: {target: a}}", "begin every entry of the list with `- `"),
+        (
+            "- {type: pass, name: a, inputMappings: {target: a}}",
+            "write a list: put `[` and `]` around it, or begin every entry with `- `",
+        ),
         ("- {type: wait, name: a, duration: '5'}", "write it without quotes"),
         ("- {type: wait, name: a, duration: five}", None),
         ("- {type: choice, name: first, default: {goto: frist}}", "did you mean `first`?"),
@@ -180,11 +184,11 @@ def test_ids_and_their_descriptions(id: str) -> None:
         ),
         (
             "- {type: task, name: a, resourceArn: 'acs:fc:{r}:{a}:functions/f'}",
-            "leave both empty: acs:fc:::functions/f",
+            "write your own names, without braces: `acs:fc:::functions/f`",
         ),
         (
             "- {type: task, name: a, resourceArn: 'acs:mns:{r}::/queues/q'}",
-            "leave both empty: acs:mns:::/queues/q",
+            "write your own names, without braces: `acs:mns:::/queues/q`",
         ),
         (
             "- {type: task, name: a, resourceArn: 'acs:mns:::queues/q/messages'}",

@@ -62,10 +62,12 @@ def test_refused_characters(character: str) -> None:
     [
         ("a: b\n\n\tc: d\n", 3, 1, "YAML indents with blanks, not with tabs"),
         ("\t", 1, 1, "YAML indents with blanks, not with tabs"),
-        ("a: `b`\n", 1, 4, "a text that begins with a back quote is written in quotes"),
-        ("a: b: c\n", 1, 5, "a text that holds `: ` is written in quotes"),
-        ("a: [b\n\n\n", 1, 6, None),
-        ("a: [b", 1, 6, None),
+        ("a: `b`\n", 1, 4, "write this text in quotes: `'`b`'`"),
+        ("a: b: c\n", 1, 5, "write this text in quotes: `'b: c'`"),
+        ("a: [b\n\n\n", 1, 6, "`[` in line 1, column 4 is not closed: add `]`"),
+        ("a: [b", 1, 6, "`[` in line 1, column 4 is not closed: add `]`"),
+        ("{a: [}", 1, 6, "`[` in line 1, column 5 is not closed: add `]`"),
+        ("a: b\nc\nd: e\n", 3, 1, None),
     ],
 )
 def test_syntax_errors_have_a_position_and_advice(text: str, line: int, column: int, hint: str | None) -> None:
