@@ -342,6 +342,16 @@ class Attempt(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
+class Edge(msgspec.Struct, frozen=True):
+    """Where control went from a step, and how often; `to` is None at the end of its list."""
+
+    to: str | None
+    kind: str
+    index: int | None = None
+    """The option, catch rule or branch; None for a default, and if the history does not record it."""
+    count: int = 0
+
+
 class Step(Result, frozen=True):
     """What became of one step of an execution; `pack[].label` is that step in all iterations of `pack`."""
 
@@ -363,6 +373,9 @@ class Step(Result, frozen=True):
     redrives: int = 0
     error: str | None = None
     iterations: Iterations | None = None
+    options: dict[str, int] = {}
+    """How often a choice took each option: by its number, `default`, or `none`."""
+    edges: list[Edge] = []
 
 
 class Nothing(Result, frozen=True):

@@ -6,14 +6,18 @@ import msgspec
 
 from flowserver.base.json_values import InvalidJson, Json, JsonObject
 
+_NAMES = {"caught_by": "caughtBy", "catch_rule": "catchRule", "waiting_steps": "waitingSteps"}
 
-class Facts(msgspec.Struct, frozen=True, rename={"caught_by": "caughtBy", "waiting_steps": "waitingSteps"}):
+
+class Facts(msgspec.Struct, frozen=True, rename=_NAMES):
     """What folds read of a detail. To decode its text as this makes no objects of the rest, which are documents."""
 
     error: Json = None
     index: Json = None
     total: Json = None
     resumes: Json = None
+    catch_rule: Json = None
+    option: Json | msgspec.UnsetType = msgspec.UNSET
     cancelled: Json | msgspec.UnsetType = msgspec.UNSET
     redriven: Json | msgspec.UnsetType = msgspec.UNSET
     caught_by: Json | msgspec.UnsetType = msgspec.UNSET

@@ -31,11 +31,12 @@ from collections.abc import Callable
 from typing import Final
 
 from flowserver.base.json_values import Json, JsonObject, json_bytes
-from flowserver.language.graph import Flow, ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.language.graph import ChoiceStep, Flow, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.scope_progress import at_end
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.machine.steps.choice import recorded_option
 from flowserver.machine.steps.fanout import record_entered, reopen
 from flowserver.machine.steps.task import calls_function, enter_task
 from flowserver.machine.transitions import LEGAL_STATUSES
@@ -173,7 +174,10 @@ class _Resumed:
         before = scope.entered_event_id
         detail = {"input": turn.input_of(scope), "local": scope.local, "resumes": before}
         entered = turn.record_in(scope, EventType.STEP_ENTERED, **detail)
-        turn.record_in(scope, EventType.STEP_STARTED, input=scope.step_input)
+        choice: JsonObject = {}
+        if isinstance(turn.step_of(scope), ChoiceStep):
+            choice["option"] = recorded_option(scope.option)
+        turn.record_in(scope, EventType.STEP_STARTED, input=scope.step_input, **choice)
         scope.entered_event_id = before if keeps_number else entered
         scope.retries = {}
 

@@ -4,7 +4,7 @@ Knows what all steps have in common and nothing of what a single type does.
 """
 
 from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject
-from flowserver.language.graph import FailStep, ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.language.graph import ChoiceStep, FailStep, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.data_sizes import Excess, measure_plain
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
@@ -17,7 +17,7 @@ from flowserver.machine.turn import Turn
 def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Step | None:
     """Enter the scope's current step: record it and evaluate its input, unless it is `given`.
 
-    None if that failed the step.
+    None if that failed the step. A choice records its StepStarted itself, with the option that it takes.
     """
     step = turn.step_of(scope)
     parent_input = turn.input_of(scope)
@@ -31,7 +31,8 @@ def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Ste
         fail_step(turn, scope, step_input)
         return None
     scope.step_input = step_input
-    turn.record_in(scope, EventType.STEP_STARTED, input=step_input)
+    if not isinstance(step, ChoiceStep):
+        turn.record_in(scope, EventType.STEP_STARTED, input=step_input)
     return step
 
 

@@ -1,6 +1,6 @@
 """What a step summary says of each step path: its status, counts of its entries and attempts, and instants."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -32,8 +32,39 @@ class Iterations:
     running: int = 0
 
 
+class EdgeKind(StrEnum):
+    """How control left a step, as its events tell."""
+
+    NEXT = "next"
+    """The step succeeded, and its list went on. Also of a choice whose option is not recorded."""
+    OPTION = "option"
+    """A choice took this option: to the option's first own step, or on at once. Without a number it is not recorded."""
+    DEFAULT = "default"
+    """The same of its default, or because no option held."""
+    AFTER = "after"
+    """The own steps of the option were done; no number for the default."""
+    CATCH = "catch"
+    """The step failed and this rule caught it; without a number the rule is not recorded."""
+    BRANCH = "branch"
+    ITERATION = "iteration"
+
+
+class Edge(NamedTuple):
+    """A way from a step that an execution took."""
+
+    to: str | None
+    """The path of the step that was entered; None at the end of the list."""
+    kind: EdgeKind
+    number: int | None = None
+    """The option, catch rule or branch, from 0."""
+
+
 ATTEMPTS_KEPT: Final = 10
 """Attempts whose instants are kept, of each task."""
+
+
+EDGE_BYTES: Final = 100
+"""About what an edge or an option takes besides its path."""
 
 
 ATTEMPT_EVENTS: Final = frozenset(
@@ -89,6 +120,10 @@ class StepSummary:
     iterations: Iterations | None = None
     """Of all its entries together."""
     last_end: StepStatus = StepStatus.RUNNING
+    options: dict[str, int] = field(default_factory=dict)
+    """How often a choice took each option: by its number, `default`, or `none` if none held. Only what is recorded."""
+    edges: dict[Edge, int] = field(default_factory=dict)
+    """How often control left the step on each way. A step that a redrive enters again was not reached by a way."""
     changed_event_id: int = 0
     """The last event that has changed any of this."""
 
@@ -114,6 +149,11 @@ class StepSummary:
         """The attempt that runs, if one does, has ended; with an error if it failed."""
         if self.last_attempts and self.last_attempts[-1].last_ms is None:
             self.last_attempts = (*self.last_attempts[:-1], Attempt(self.last_attempts[-1].first_ms, at_ms, error))
+
+    @property
+    def shown_bytes(self) -> int:
+        """About how many bytes an answer needs for what is not of a fixed size."""
+        return len(self.path) + sum(EDGE_BYTES + len(edge.to or "") for edge in self.edges)
 
     @property
     def status(self) -> StepStatus:

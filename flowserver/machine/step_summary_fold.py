@@ -12,62 +12,23 @@ option of the choice `check`. Of a single event the fold also knows the iteratio
 The command line folds the events that it reads in the same way, so this module imports little.
 """
 
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from flowserver.machine.event_details import HistoryEvent, facts_of, is_in, number_in, text_in
 from flowserver.machine.events import EventType
-from flowserver.machine.foreach_iterations import INDEX_MAX, Loop, Loops
-from flowserver.machine.step_summary import ATTEMPT_EVENTS, Iterations, StepStatus, StepSummary
+from flowserver.machine.foreach_iterations import INDEX_MAX, Loops
+from flowserver.machine.step_entries import Entry, From, OpenList, level_of, prefixes
+from flowserver.machine.step_summary import (
+    ATTEMPT_EVENTS,
+    EDGE_BYTES,
+    Edge,
+    EdgeKind,
+    StepStatus,
+    StepSummary,
+)
 
 ENTRY_BYTES: Final = 1_000
 """About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """One entry of a step, from StepEntered to StepExited."""
-
-    step: StepSummary
-    path: str
-    """With the numbers of iterations: `pack[17].label`."""
-    entered_event_id: int
-    started_event_id: int = 0
-    """Its StepStarted, which may cause events until the step is left."""
-    end: StepStatus = StepStatus.CANCELLED
-    """What it has come to, should it be left now."""
-    opened: int = 0
-    """Iterations or branches."""
-    iterations: Iterations | None = None
-    """Its own; those that a redrive keeps are among them."""
-    loop: Loop | None = None
-    """The same, each iteration by itself; None unless the fold keeps them."""
-
-    def count(self, *, total: int = 0, done: int = 0, failed: int = 0, aborted: int = 0, running: int = 0) -> None:
-        """Count iterations of this entry, and so of its step."""
-        self.iterations = self.iterations or Iterations()
-        self.step.iterations = self.step.iterations or Iterations()
-        for each in (self.iterations, self.step.iterations):
-            each.total += total
-            each.done += done
-            each.failed += failed
-            each.aborted += aborted
-            each.running += running
-
-    def leave_to_redrive(self) -> None:
-        """Count its iterations no longer: the entry that goes on with them does."""
-        own, of_step = self.iterations, self.step.iterations
-        assert own is not None and of_step is not None, "only entries with iterations are unfinished"
-        of_step.total -= own.total
-        of_step.done -= own.done
-
-    def go_on(self, before: "Entry") -> None:
-        """Count the iterations that the entry before the redrive has done."""
-        assert before.iterations is not None
-        self.opened, self.loop = before.opened, before.loop
-        if self.loop is not None:
-            self.loop.keep_finished()
-        self.count(total=before.iterations.total, done=before.iterations.done)
 
 
 class Seen(NamedTuple):
@@ -78,25 +39,6 @@ class Seen(NamedTuple):
 
 
 NOWHERE = Seen("", None)
-
-
-@dataclass(slots=True, eq=False)
-class _List:
-    """A running list of steps: the flow's own, a branch or an iteration; with the choices and steps open in it."""
-
-    path: str
-    """Of its steps, before their names."""
-    numbered: str
-    """The same with the numbers of iterations."""
-    around: "_List | None" = None
-    entries: list[Entry] = field(default_factory=list)
-    head: int = 0
-    """Its last event."""
-    has_failed: bool = False
-    loop: Loop | None = None
-    """The loop whose iteration the list is, or is a branch in."""
-    index: int = 0
-    """That iteration's."""
 
 
 class StepSummaries:
@@ -112,10 +54,10 @@ class StepSummaries:
         """The status that it left the execution in."""
         self._steps: dict[str, StepSummary] = {}
         self._path_bytes = 0
-        """Of the paths of steps and lists, and of those with numbers that are open or unfinished."""
+        """Of the paths of steps and lists, of those with numbers that are open or unfinished, and of edges."""
         self._list_paths: dict[str, str] = {}
         """Each once, because very many lists of one path may be open."""
-        self._lists: dict[int, _List] = {}
+        self._lists: dict[int, OpenList] = {}
         """By the events that may cause more: the last one of each list, and StepStarted of each open step."""
         self._unfinished: dict[int, Entry] = {}
         """By StepEntered the entries of foreach steps that failed or were cut short, since the last redrive."""
@@ -153,6 +95,8 @@ class StepSummaries:
         elif event.type == EventType.EXECUTION_REDRIVEN:
             self._redrive(event)
         elif not event.step_name:
+            if event.type == EventType.EXECUTION_SUCCEEDED:
+                self._finish_list(next(iter(self._lists.values()), None))
             self._end(event)
         elif (steps := self._lists.get(event.schedule_event_id)) is not None:
             if event.type in _ITEM_ENTERED:
@@ -167,7 +111,7 @@ class StepSummaries:
         return NOWHERE
 
     def _begin(self, event: HistoryEvent) -> None:
-        self._lists = {event.event_id: _List("", "", head=event.event_id)}
+        self._lists = {event.event_id: OpenList("", "", head=event.event_id)}
 
     def _redrive(self, event: HistoryEvent) -> None:
         if is_in(facts_of(event).waiting_steps):
@@ -217,7 +161,7 @@ class StepSummaries:
             if step.waiting:
                 step.waiting, step.changed_event_id = 0, event.event_id
 
-    def _add_in(self, steps: _List, event: HistoryEvent) -> Seen:
+    def _add_in(self, steps: OpenList, event: HistoryEvent) -> Seen:
         """An event of a step in that list."""
         if event.type == EventType.STEP_ENTERED:
             return self._enter(steps, event)
@@ -230,10 +174,13 @@ class StepSummaries:
         match event.type:
             case EventType.STEP_STARTED:
                 entry.started_event_id = event.event_id
+                self._take_option(entry, facts_of(event).option)
             case _ if event.type in ATTEMPT_EVENTS:
                 entry.step.note_attempt(event)
             case EventType.STEP_SUCCEEDED:
                 entry.end = StepStatus.SUCCEEDED
+                if entry.has_inner:
+                    self._go(entry, None)
             case EventType.STEP_FAILED:
                 self._fail(steps, entry, event)
             case EventType.STEP_WAITING_FOR_REDRIVE:
@@ -242,6 +189,7 @@ class StepSummaries:
             case EventType.STEP_EXITED:
                 steps.entries.pop()
                 self._lists.pop(entry.started_event_id, None)
+                level_of(steps).came_from = entry.way_on()
                 if is_in(facts_of(event).redriven):
                     entry.step.running -= 1
                     entry.step.entered -= 1
@@ -250,8 +198,8 @@ class StepSummaries:
         self._move(steps, event.event_id)
         return Seen(entry.path, entry)
 
-    def _enter(self, steps: _List, event: HistoryEvent) -> Seen:
-        before, numbered = _prefixes(steps)
+    def _enter(self, steps: OpenList, event: HistoryEvent) -> Seen:
+        before, numbered = prefixes(steps)
         path = f"{before}{event.step_name}"
         step = self._steps.get(path)
         if step is None:
@@ -265,9 +213,15 @@ class StepSummaries:
         step.running += 1
         step.last_ms = event.time_ms
         self._move(steps, event.event_id)
-        entry = Entry(step, f"{numbered}{event.step_name}", event.event_id)
+        self._go(level_of(steps), step.path)
+        resumes = number_in(facts_of(event).resumes, 0)
+        entry = Entry(step, f"{numbered}{event.step_name}", event.event_id, is_resumed=resumes > 0)
+        if not entry.is_resumed:
+            entry.came_from = From(step, EdgeKind.OPTION)
+        if steps.entries:
+            steps.entries[-1].has_inner = True
         if self._resumable:
-            resumed = self._resumable.pop(number_in(facts_of(event).resumes, 0), None)
+            resumed = self._resumable.pop(resumes, None)
             if resumed is not None:
                 self._path_bytes -= len(resumed.path)
                 entry.go_on(resumed)
@@ -279,19 +233,44 @@ class StepSummaries:
         self._path_bytes += len(entry.path)
         return Seen(entry.path, entry)
 
-    def _fail(self, steps: _List, entry: Entry, event: HistoryEvent) -> None:
+    def _fail(self, steps: OpenList, entry: Entry, event: HistoryEvent) -> None:
         facts = facts_of(event)
         entry.step.error = text_in(facts.error)
         entry.end = StepStatus.CAUGHT if is_in(facts.caught_by) else StepStatus.FAILED
+        entry.rule = facts.catch_rule if isinstance(facts.catch_rule, int) else None
         steps.has_failed = entry.end is StepStatus.FAILED
 
-    def _enter_item(self, steps: _List, event: HistoryEvent) -> Seen:
+    def _take_option(self, entry: Entry, option: object) -> None:
+        name = entry.take_option(option) if is_in(option) else None
+        if name is not None and not entry.is_resumed:
+            options = entry.step.options
+            if name not in options:
+                self._path_bytes += EDGE_BYTES
+            options[name] = options.get(name, 0) + 1
+
+    def _go(self, level: "Entry | OpenList", to: str | None) -> None:
+        """Count the way to that step, or to the end of the list; none leads to a step that a redrive enters again."""
+        came_from, level.came_from = level.came_from, None
+        if came_from is None:
+            return
+        step, edge = came_from.step, Edge(to, came_from.kind, came_from.number)
+        if edge not in step.edges:
+            self._path_bytes += EDGE_BYTES  # the path is the step's
+        step.edges[edge] = step.edges.get(edge, 0) + 1
+        step.changed_event_id = self.last_event_id
+
+    def _finish_list(self, steps: OpenList | None) -> None:
+        if steps is not None and not steps.entries:
+            self._go(steps, None)
+
+    def _enter_item(self, steps: OpenList, event: HistoryEvent) -> Seen:
         """A branch or iteration of the list's innermost step begins."""
         if not steps.entries:
             return NOWHERE
         entry = steps.entries[-1]
         facts = facts_of(event)
         index, total = number_in(facts.index, entry.opened), number_in(facts.total, 0)
+        is_resumed = entry.is_resumed and (entry.iterations is None or index < entry.opened)
         entry.opened = max(entry.opened, index + 1)
         entry.step.last_ms = event.time_ms
         if steps.loop is not None:
@@ -303,7 +282,10 @@ class StepSummaries:
         path = f"{entry.step.path}[{'' if is_iteration else index}]"
         numbered = f"{entry.path}[{index}]"
         path = self._list_paths.setdefault(f"{path}.", f"{path}.")
-        opened = _List(path, f"{numbered}.", steps, head=event.event_id, loop=steps.loop, index=steps.index)
+        opened = OpenList(path, f"{numbered}.", steps, head=event.event_id, loop=steps.loop, index=steps.index)
+        if not is_resumed:
+            kind, number = (EdgeKind.ITERATION, None) if is_iteration else (EdgeKind.BRANCH, index)
+            opened.came_from = From(entry.step, kind, number)
         if is_iteration and self.loops is not None and 0 <= index < INDEX_MAX:
             if entry.loop is None:
                 entry.loop = self.loops.enter(entry.path, entry.step.path)
@@ -313,7 +295,7 @@ class StepSummaries:
         self._path_bytes += len(numbered) + 1
         return Seen(numbered, entry)
 
-    def _exit_item(self, inner: _List, event: HistoryEvent) -> Seen:
+    def _exit_item(self, inner: OpenList, event: HistoryEvent) -> Seen:
         self._forget(inner)
         steps = inner.around
         if steps is None or not steps.entries:
@@ -321,6 +303,8 @@ class StepSummaries:
         entry = steps.entries[-1]
         entry.step.last_ms = event.time_ms
         is_cancelled = is_in(facts_of(event).cancelled)
+        if not (is_cancelled or inner.has_failed):
+            self._finish_list(inner)
         if event.type == EventType.ITERATION_EXITED and inner.loop is not None:
             inner.loop.end(inner.index, event.time_ms, failed=inner.has_failed, cancelled=is_cancelled)
         if steps.loop is not None:
@@ -360,12 +344,12 @@ class StepSummaries:
         else:
             self._path_bytes -= len(entry.path)
 
-    def _forget(self, steps: _List) -> None:
+    def _forget(self, steps: OpenList) -> None:
         """The list is over."""
         self._lists.pop(steps.head, None)
         self._path_bytes -= len(steps.numbered)
 
-    def _move(self, steps: _List, event_id: int) -> None:
+    def _move(self, steps: OpenList, event_id: int) -> None:
         """This is the list's last event now. The one before causes no more, unless an open step started with it."""
         if not steps.entries or steps.head != steps.entries[-1].started_event_id:
             self._lists.pop(steps.head, None)
@@ -384,11 +368,3 @@ _ENDS: Final[dict[str, str]] = {
 
 _ITEM_ENTERED = (EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
 _ITEM_EXITED = (EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)
-
-
-def _prefixes(steps: _List) -> tuple[str, str]:
-    """The paths up to the step that is entered next: those of the innermost open step, or of the list."""
-    if not steps.entries:
-        return steps.path, steps.numbered
-    entry = steps.entries[-1]
-    return f"{entry.step.path}.", f"{entry.path}."

@@ -4,15 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from flowserver.base.json_values import text_bytes
 from flowserver.machine.step_summary import StepSummary
 from flowserver.machine.step_summary_fold import StepSummaries
 
 CHANGES_MAX: Final = 200
 """Steps that one message may have, and a page of events; only an end or a redrive changes more at once."""
 
-PATHS_BYTES_MAX: Final = 65_536
-"""Of the paths of these steps; encoding them all takes some milliseconds."""
+STEPS_BYTES_MAX: Final = 65_536
+"""Of the paths and edges of these steps; encoding them all takes some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class StepChanges:
     def after(cls, summaries: StepSummaries, event_id: int) -> Self:
         """What the fold has changed since that event."""
         changed = summaries.changed_after(event_id)
-        is_small = len(changed) <= CHANGES_MAX and sum(text_bytes(step.path) for step in changed) <= PATHS_BYTES_MAX
+        is_small = len(changed) <= CHANGES_MAX and sum(step.shown_bytes for step in changed) <= STEPS_BYTES_MAX
         steps = changed if is_small else None
         return cls(steps, summaries.last_event_id, summaries.last_ms, summaries.execution_status)
 

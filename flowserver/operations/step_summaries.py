@@ -143,10 +143,10 @@ S = TypeVar("S", StepSummary, Iteration)
 
 
 def _within(bytes_max: int, items: Iterable[S]) -> list[S]:
-    """Items until their paths fill `bytes_max`, but at least one."""
+    """Items until their texts fill `bytes_max`, but at least one."""
     shown: list[S] = []
     for item in items:
-        bytes_max -= text_bytes(item.path)
+        bytes_max -= item.shown_bytes if isinstance(item, StepSummary) else text_bytes(item.path)
         if shown and bytes_max < 0:
             break
         shown.append(item)
@@ -156,5 +156,11 @@ def _within(bytes_max: int, items: Iterable[S]) -> list[S]:
 def _shown(steps: Iterable[StepSummary], bytes_max: int) -> list[StepSummary]:
     """Copies of the steps, which the fold goes on changing."""
     return [
-        replace(step, iterations=step.iterations and replace(step.iterations)) for step in _within(bytes_max, steps)
+        replace(
+            step,
+            iterations=step.iterations and replace(step.iterations),
+            options=dict(step.options),
+            edges=dict(step.edges),
+        )
+        for step in _within(bytes_max, steps)
     ]

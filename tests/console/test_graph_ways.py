@@ -78,8 +78,9 @@ def ask(graph: dict[str, Any], states: list[dict[str, Any]], paths: list[str]) -
     names = [node["name"] for node in graph["nodes"]]
     taken = [
         f"{names[edge['from']]} {edge['kind']} {'' if edge['to'] is None else names[edge['to']]}".strip()
-        for edge, was_taken in zip(graph["edges"], answer["taken"], strict=True)
-        if was_taken
+        + (f" ×{times}" if times > 1 else "")
+        for edge, times in zip(graph["edges"], answer["taken"], strict=True)
+        if times
     ]
     return answer["nodes"], taken
 
@@ -87,17 +88,19 @@ def ask(graph: dict[str, Any], states: list[dict[str, Any]], paths: list[str]) -
 @pytest.mark.parametrize(
     ("left", "options"),
     [
-        (["again", ["again", ["done", 0]]], ["check option count", "check default done"]),
+        (["again", ["again", ["done", 0]]], ["check option count ×2", "check default done"]),
+        (["again", ["again", ["more", 0]]], ["check option count ×2", "check option more", "check goto done"]),
         (["fail", 0], ["check option failed"]),
         (["more", 0], ["check option more", "check goto done"]),
         (["done", 0], ["check default done"]),
     ],
-    ids=["back twice", "to a failure", "through its steps", "otherwise"],
+    ids=["back twice", "back twice, then through its steps", "to a failure", "through its steps", "otherwise"],
 )
 def test_options_that_were_taken(rest: httpx.Client, unique: str, left: Any, options: list[str]) -> None:
     _, taken = ask(graph_of(LOOP), steps_of(rest, unique, LOOP, {"left": left}), [])
     assert [each for each in taken if each.startswith("check")] == options
-    assert {"init next count", "count next check"} <= set(taken)
+    looped = " ×3" if left[0] == "again" else ""
+    assert {"init next count", f"count next check{looped}"} <= set(taken)
 
 
 def test_catches_and_paths(rest: httpx.Client) -> None:
@@ -107,5 +110,14 @@ def test_catches_and_paths(rest: httpx.Client) -> None:
     assert nodes == ["ship[1].pack[].label", "ship[1].pack", "ship", "ship[0].same", "ship", None, None]
     assert taken == [
         *("ship branch same", "ship branch pack", "ship next call", "same next"),
-        *("pack iteration label", "pack next", "label next", "call catch late", "late next"),
+        *("pack iteration label ×2", "pack next", "label next ×2", "call catch late", "late next"),
     ]
+
+
+def test_only_the_option_taken_has_steps_if_another_has_steps_of_the_same_path(rest: httpx.Client, unique: str) -> None:
+    choices = (
+        "choices: [{condition: $.a == 1, steps: [{type: pass, name: p}]}], default: {steps: [{type: pass, name: p}]}"
+    )
+    definition = f"{HEADER}  - {{type: choice, name: c, {choices}}}\n"
+    _, taken = ask(graph_of(definition), steps_of(rest, unique, definition, {"a": 2}), [])
+    assert taken == ["c default p", "c next", "p next"]

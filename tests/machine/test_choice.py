@@ -2,6 +2,7 @@
 
 import pytest
 
+from flowserver.base.json_values import load_json_object
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.state import Status
 from tests.support.flows import flow
@@ -29,7 +30,7 @@ def test_the_option_s_steps_appear_between_start_and_success() -> None:
     assert trace(world.events) == lines("""
          1 0 - ExecutionStarted   {"input":{"n":1}}
          2 1 c StepEntered        {"input":{"n":1},"local":{}}
-         3 2 c StepStarted        {"input":{"n":1}}
+         3 2 c StepStarted        {"input":{"n":1},"option":0}
          4 3 p StepEntered        {"input":{"n":1},"local":{}}
          5 4 p StepStarted        {"input":{"n":1}}
          6 5 p StepSucceeded      {"output":{}}
@@ -38,6 +39,18 @@ def test_the_option_s_steps_appear_between_start_and_success() -> None:
          9 8 c StepExited         {"local":{"a":1}}
         10 9 - ExecutionSucceeded {"output":{"a":1}}
     """)
+
+
+@pytest.mark.parametrize(("n", "option"), [(5, 0), (7, 1), (0, "default")])
+def test_the_start_of_a_choice_records_its_option(n: int, option: object) -> None:
+    choices = "choices: [{condition: $.n == 5, goto: z}, {condition: $.n == 7, goto: z}], default: {goto: z}"
+    world = _run(f"[{{type: choice, name: c, {choices}}}, {{type: pass, name: z}}]", n=n)
+    assert load_json_object(world.events[2].detail) == {"input": {"n": n}, "option": option}
+
+
+def test_no_option_is_recorded_as_null() -> None:
+    world = _run("[{type: choice, name: c, choices: [{condition: $.n == 5, goto: z}]}, {type: pass, name: z}]", n=1)
+    assert load_json_object(world.events[2].detail)["option"] is None
 
 
 def test_the_first_condition_that_holds_wins() -> None:

@@ -124,7 +124,7 @@ def test_a_caught_error_closes_the_step_and_continues_at_the_goto() -> None:
     )
     world.run()
     assert trace(world.events)[6:9] == lines("""
-        7 6 t StepFailed  {"error":"Bad","cause":"why","caughtBy":"z"}
+        7 6 t StepFailed  {"error":"Bad","cause":"why","caughtBy":"z","catchRule":0}
         8 7 t StepExited  {"local":{"name":"Bad","n":1}}
         9 8 z StepEntered {"input":{"n":1},"local":{"name":"Bad","n":1}}
     """)

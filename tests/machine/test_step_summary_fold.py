@@ -10,13 +10,22 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from flowserver.base.limits import Limits
-from flowserver.language.graph import ChoiceStep, ForeachStep
+from flowserver.language.graph import ChoiceStep, Flow, ForeachStep
 from flowserver.language.parser import parse
+from flowserver.language.picture import picture_of
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Failure, Stop, Success
 from flowserver.machine.state import Scope
 from flowserver.machine.step_paths import path_of
-from flowserver.machine.step_summary import ATTEMPTS_KEPT, Attempt, Iterations, StepStatus, StepSummary
+from flowserver.machine.step_summary import (
+    ATTEMPTS_KEPT,
+    EDGE_BYTES,
+    Attempt,
+    EdgeKind,
+    Iterations,
+    StepStatus,
+    StepSummary,
+)
 from flowserver.machine.step_summary_fold import ENTRY_BYTES, StepSummaries
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
@@ -91,6 +100,7 @@ def _check(world: World) -> StepSummaries:
         if loop is not None:
             assert loop.done + loop.failed + loop.aborted + loop.running <= loop.total
             assert loop == _counted(summaries, step.path)
+    _check_edges(world.flow, steps)
     tasks = Counter(event.step_name for event in world.events if event.type is EventType.TASK_SCHEDULED)
     assert sum(step.attempts for step in steps) == tasks.total()
     assert summaries.loops is not None
@@ -101,7 +111,28 @@ def _check(world: World) -> StepSummaries:
 
 
 def _copy(step: StepSummary) -> StepSummary:
-    return replace(step, iterations=step.iterations and replace(step.iterations), changed_event_id=0)
+    loop = step.iterations and replace(step.iterations)
+    return replace(step, iterations=loop, options=dict(step.options), edges=dict(step.edges), changed_event_id=0)
+
+
+def _check_edges(flow: Flow, steps: Sequence[StepSummary]) -> None:
+    """Every edge is one of the flow's picture; what a step was reached by adds up to how often it was entered."""
+    picture = picture_of(flow)
+    path = {node.id: node.path for node in picture.nodes} | {None: None}
+    drawn = {(path[edge.source], path[edge.target]) for edge in picture.edges}
+    reached: Counter[str | None] = Counter()
+    choices = {node.path for node in picture.nodes if node.type == "choice"}
+    for step in steps:
+        assert sum(step.options.values()) <= step.entered
+        assert bool(step.options) <= (step.path in choices)
+        for edge, count in step.edges.items():
+            assert (step.path, edge.to) in drawn
+            assert edge.number is not None or edge.kind not in {EdgeKind.OPTION, EdgeKind.CATCH}
+            assert step.path not in choices or edge.kind in {EdgeKind.OPTION, EdgeKind.DEFAULT, EdgeKind.AFTER}
+            reached[edge.to] += count
+    first = path[picture.lists[0].nodes[0]]
+    for step in steps:
+        assert step.entered - reached[step.path] == (step.path == first)
 
 
 def _counted(summaries: StepSummaries, path: str) -> Iterations:
@@ -127,6 +158,7 @@ def _path_bytes(summaries: StepSummaries) -> int:
     assert sum(map(len, summaries._list_paths)) <= sum(map(len, summaries._steps))
     return (
         2 * sum(map(len, summaries._steps))
+        + sum(len(step.edges) + len(step.options) for step in summaries.steps()) * EDGE_BYTES
         + sum(len(each.numbered) for each in lists)
         + sum(len(each.path) for each in entries)
     )
@@ -410,3 +442,70 @@ def test_a_step_that_is_entered_anew_after_its_wait_counts_once() -> None:
     )
     pay = _told(*told)["pay"]
     assert (pay.status, pay.entered, pay.running, pay.cancelled) == (StepStatus.RUNNING, 1, 1, 0)
+
+
+def _edges(step: StepSummary) -> dict[tuple[str | None, str, int | None], int]:
+    return {(edge.to, str(edge.kind), edge.number): count for edge, count in step.edges.items()}
+
+
+LOOP = """
+    - {type: pass, name: count, outputMappings: [{target: left, source: "$input.left[1]"}]}
+    - type: choice
+      name: check
+      inputMappings: [{target: left, source: $local.left}]
+      choices:
+      - {condition: $.left == "never", goto: done}
+      - {condition: $.left != "over", goto: count}
+      - {condition: $.left == "gone", steps: [{type: pass, name: own}], goto: done}
+      default: {goto: done}
+    - {type: succeed, name: done}
+"""
+
+
+def test_a_choice_counts_its_options_and_where_they_led() -> None:
+    world = World(flow(LOOP), input={"left": [0, [0, "over"]]})
+    world.run()
+    steps = _summed(world.events)
+    assert steps["check"].options == {"1": 1, "default": 1}
+    assert _edges(steps["check"]) == {("count", "option", 1): 1, ("done", "default", None): 1}
+    assert _edges(steps["count"]) == {("check", "next", None): 2}
+    assert _edges(steps["done"]) == {(None, "next", None): 1}
+
+
+def test_an_option_with_own_steps_has_an_edge_into_them_and_one_after_them() -> None:
+    lines = (
+        *("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":2}', "StepEntered own 3"),
+        *("StepStarted own 4", "StepSucceeded own 5", "StepExited own 6", "StepSucceeded c 7", "StepExited c 8"),
+        *("StepEntered c 9", 'StepStarted c 10 {"option":null}', "StepSucceeded c 11", "StepExited c 12"),
+        "ExecutionSucceeded - 13",
+    )
+    steps = _told(*lines)
+    assert steps["c"].options == {"2": 1, "none": 1}
+    assert _edges(steps["c"]) == {("c.own", "option", 2): 1, ("c", "after", 2): 1, (None, "default", None): 1}
+    assert _edges(steps["c.own"]) == {(None, "next", None): 1}
+
+
+def test_what_an_earlier_version_did_not_record_has_no_number() -> None:
+    lines = (
+        *("ExecutionStarted - 0", "StepEntered c 1", "StepStarted c 2", "StepEntered own 3", "StepStarted own 4"),
+        *('StepFailed own 5 {"caughtBy":"late"}', "StepExited own 6", "StepEntered late 7"),
+    )
+    steps = _told(*lines)
+    assert steps["c"].options == {}
+    assert _edges(steps["c"]) == {("c.own", "option", None): 1}
+    assert _edges(steps["c.own"]) == {("c.late", "catch", None): 1}
+
+
+def test_a_redrive_takes_no_edge_to_what_it_enters_again() -> None:
+    failed = (
+        *("ExecutionStarted - 0", "StepEntered a 1", "StepSucceeded a 2", "StepExited a 3"),
+        *("StepEntered both 4", "StepStarted both 5", 'BranchEntered both 6 {"index":0}', "StepEntered pay 7"),
+        *("StepStarted pay 8", "StepFailed pay 9", "StepExited pay 10", "BranchExited both 11"),
+        *("StepFailed both 12", "StepExited both 13", "ExecutionFailed - 14", "ExecutionRedriven - 15"),
+        *('StepEntered both 16 {"resumes":5}', "StepStarted both 17", 'BranchEntered both 18 {"index":0}'),
+        *('StepEntered pay 19 {"resumes":8}', "StepSucceeded pay 20", "StepExited pay 21", "BranchExited both 22"),
+    )
+    steps = _told(*failed)
+    assert _edges(steps["a"]) == {("both", "next", None): 1}
+    assert _edges(steps["both"]) == {("both[0].pay", "branch", 0): 1}
+    assert _edges(steps["both[0].pay"]) == {(None, "next", None): 1}

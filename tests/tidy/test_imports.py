@@ -27,7 +27,15 @@ the start itself.
 
 FOLDS_OF_EVENTS = {
     f"flowserver.machine.{name}"
-    for name in ["events", "event_paths", "event_details", "foreach_iterations", "step_summary", "step_summary_fold"]
+    for name in [
+        "events",
+        "event_paths",
+        "event_details",
+        "foreach_iterations",
+        "step_entries",
+        "step_summary",
+        "step_summary_fold",
+    ]
 }
 """Modules that the commands share with the server, so that both count alike: folds over events without dependencies."""
 

@@ -12,8 +12,9 @@ from msgspec import Struct
 from flowserver.cli.remote.error_lines import error_text
 from flowserver.client.event_streams import LAST
 from flowserver.client.results import Event
+from flowserver.machine.step_entries import Entry
 from flowserver.machine.step_summary import Iterations, StepStatus
-from flowserver.machine.step_summary_fold import Entry, StepSummaries
+from flowserver.machine.step_summary_fold import StepSummaries
 
 ERRORS_MAX: Final = 5
 """Errors of earlier attempts that are kept of a step, the newest ones."""

@@ -4,6 +4,7 @@ import { Shape, toneOf, wordOf } from "./basics.js";
 import { duration } from "./durations.js";
 import { StepIcon } from "./graph-icons.js";
 import { cut } from "./graph-layout.js";
+import { isUnrecorded } from "./graph-walk.js";
 
 /** @typedef {import("./graph-layout.js").GraphNode} GraphNode */
 /** @typedef {import("./graph-layout.js").Box} Box */
@@ -32,12 +33,13 @@ export function figures(node, state) {
     const parts = /** @type {string[]} */ ([`${loop.done} ✔`, loop.failed && `${loop.failed} ✕`, loop.aborted && `${loop.aborted} ■`, loop.running && `${loop.running} ▸`]);
     return loop.done === loop.total ? parts[0] : `${loop.total} · ${parts.filter(Boolean).join(" ")}`;
   }
+  const missing = node.type === "choice" && isUnrecorded(state) ? "option not recorded" : "";
   if ((state.entered ?? 1) > 1) {
     const parts = [state.succeeded && `${state.succeeded} ✔`, state.failed && `${state.failed} ✕`, state.running && `${state.running} ▸`];
-    return parts.filter(Boolean).join(" ") || `${state.entered} times`;
+    return [parts.filter(Boolean).join(" ") || `${state.entered} times`, missing].filter(Boolean).join(" · ");
   }
   const begin = state.began ?? state.first;
-  if (INSTANT.has(node.type)) return "";
+  if (INSTANT.has(node.type)) return missing;
   const took = !state.running && begin && state.last ? duration(Date.parse(state.last) - Date.parse(begin)) : "";
   const tries = (state.attempts ?? 0) > 1 ? `×${state.attempts}` : "";
   return [took, tries].filter(Boolean).join(" ");

@@ -9,12 +9,17 @@ import { agree } from "../step-paths.js";
 /**
  * @typedef {{status: string, entered?: number, attempts?: number, running?: number, waiting?: number, succeeded?: number,
  *   failed?: number, error?: string | null, first?: string | null, began?: string | null, last?: string | null,
- *   iterations?: {total: number, done: number, failed: number, running: number, aborted?: number} | null}} StepState
- *   a step summary
+ *   iterations?: {total: number, done: number, failed: number, running: number, aborted?: number} | null,
+ *   options?: Record<string, number>, edges?: EdgeTaken[]}} StepState  a step summary
+ * @typedef {{to: string | null, kind: string, index: number | null, count: number}} EdgeTaken
+ * @typedef {Map<string, number>} Taken  how often each edge was taken, by `edgeKey`
  * @typedef {Map<string, StepState>} States  by path, in the order in which the steps were entered first
  */
 
-/** Names an edge in a set of taken ones. @param {GraphEdge} edge */
+/** The way to the first step, which is no edge of the graph. */
+export const START = "start";
+
+/** Names an edge among those that were taken. @param {GraphEdge} edge */
 export const edgeKey = (edge) => `${edge.from} ${edge.kind} ${edge.index ?? "-"}`;
 
 /**
@@ -92,57 +97,53 @@ export function walk(graph, boxes, id, key, wasEntered) {
 }
 
 /**
- * The edges that an execution has taken, as far as its step summaries show: of two options that lead to the same step
- * both. @param {DefinitionGraph} graph @param {States} states @returns {Set<string>} keys of edges
+ * How often an execution took each edge, as the server counted them. An edge that the graph lacks, because the
+ * definition was another one then, is left out, and so is a choice's of which no option is recorded.
+ * @param {DefinitionGraph} graph @param {States} states @returns {Taken}
  */
 export function takenEdges(graph, states) {
-  const order = new Map([...states.keys()].map((path, index) => [path, index]));
-  const state = (/** @type {number} */ id) => states.get(graph.nodes[id].path);
-  const rank = (/** @type {number} */ id) => order.get(graph.nodes[id].path) ?? -1;
-  const times = (/** @type {number} */ id) => (state(id) ? (state(id)?.entered ?? 1) : 0);
-  const isDone = (/** @type {number} */ id) => Boolean(state(id)?.succeeded ?? (state(id)?.status === "Succeeded"));
-  const isOwn = (/** @type {GraphEdge} */ edge) => edge.to !== null && graph.nodes[edge.to].parent === edge.from;
   const { out } = neighbours(graph);
-  /** @type {GraphEdge[]} */
-  const taken = [];
+  /** @type {Taken} */
+  const taken = new Map(states.size ? [[START, 1]] : []);
   for (const node of graph.nodes) {
-    if (!times(node.id)) continue;
-    const edges = out[node.id];
-    if (node.type === "choice") {
-      taken.push(...optionsTaken(node, edges, { rank, times, isDone, isOwn }));
-      continue;
-    }
-    for (const edge of edges) {
-      const went = edge.to === null || times(edge.to) > 0;
-      if (edge.kind === "catch" ? (state(node.id)?.failed ?? 0) > 0 && went : edge.kind === "next" || edge.kind === "end" ? isDone(node.id) && went : went) {
-        taken.push(edge);
-      }
+    for (const edge of stateOf(graph, states, node)?.edges ?? []) {
+      const drawn = out[node.id].find((each) => isTaken(graph, node, each, edge));
+      if (!drawn) continue;
+      const key = edgeKey(edge.kind === "after" ? { ...drawn, index: edge.index } : drawn);
+      taken.set(key, (taken.get(key) ?? 0) + edge.count);
     }
   }
-  return new Set(taken.map(edgeKey));
+  return taken;
+}
+
+/** @param {DefinitionGraph} graph @param {GraphNode} node @param {GraphEdge} drawn @param {EdgeTaken} edge */
+function isTaken(graph, node, drawn, edge) {
+  if ((drawn.to === null ? null : graph.nodes[drawn.to].path) !== edge.to) return false;
+  const isSame = drawn.index === edge.index;
+  const isNext = drawn.kind === "next" || drawn.kind === "end";
+  if (edge.kind === "after") return isNext || (drawn.kind === "goto" && isSame);
+  if (edge.kind === "next") return isNext && node.type !== "choice";
+  return drawn.kind === edge.kind && (isSame || (edge.kind === "catch" && edge.index === null));
 }
 
 /**
- * @param {GraphNode} node @param {GraphEdge[]} edges
- * @param {{rank: (id: number) => number, times: (id: number) => number, isDone: (id: number) => boolean, isOwn: (edge: GraphEdge) => boolean}} seen
- * @returns {GraphEdge[]}
+ * What became of a step. Of two options that hold steps of the same path, the one that was not taken has none.
+ * @param {DefinitionGraph} graph @param {States | null} states @param {GraphNode} node @returns {StepState | undefined}
  */
-function optionsTaken(node, edges, { rank, times, isDone, isOwn }) {
-  const options = edges.filter((edge) => edge.kind === "option" || edge.kind === "default");
-  const own = options.filter((edge) => isOwn(edge) && edge.to !== null && times(edge.to) > 0);
-  const direct = options.filter((edge) => !isOwn(edge));
-  const led = direct.filter((edge) => edge.to !== null && (edge.to > node.id ? rank(edge.to) > rank(node.id) : times(edge.to) > 1));
-  let chosen = [...own, ...led];
-  if (times(node.id) === 1) {
-    const forward = led.filter((edge) => edge.to !== null && edge.to > node.id);
-    const soonest = Math.min(...forward.map((edge) => rank(/** @type {number} */ (edge.to))));
-    chosen = own.length ? own : forward.length ? forward.filter((edge) => rank(/** @type {number} */ (edge.to)) === soonest) : led;
-  }
-  if (!chosen.length && isDone(node.id)) chosen = direct.filter((edge) => edge.to === null);
-  const written = chosen.filter((edge) => edge.kind !== "default" || !chosen.some((other) => other !== edge && other.to === edge.to));
-  const after = edges
-    .filter((edge) => edge.kind === "next" || edge.kind === "end")
-    .flatMap((edge) => own.map((option) => ({ ...edge, index: option.index })));
-  const gone = [...edges.filter((edge) => edge.kind === "goto" && own.some((option) => option.index === edge.index)), ...after];
-  return [...written, ...(isDone(node.id) ? gone : [])];
+export function stateOf(graph, states, node) {
+  return states && !isPassedBy(graph, states, node) ? states.get(node.path) : undefined;
 }
+
+/** @param {DefinitionGraph} graph @param {States} states @param {GraphNode} node @returns {boolean} */
+function isPassedBy(graph, states, node) {
+  const { kind, parent, index } = graph.lists[node.list];
+  if (parent === null) return false;
+  if (kind === "option" || kind === "default") {
+    const choice = states.get(graph.nodes[parent].path);
+    if (choice?.options && !isUnrecorded(choice) && !choice.options[index ?? kind]) return true;
+  }
+  return isPassedBy(graph, states, graph.nodes[parent]);
+}
+
+/** Whether an earlier version of the server ran a choice, and has not recorded its option. @param {StepState | undefined} choice */
+export const isUnrecorded = (choice) => (choice?.edges ?? []).some((edge) => edge.kind === "next" || (edge.kind === "option" && edge.index === null));

@@ -8,7 +8,7 @@ import { html, useMemo, useRef, useState, useEffect } from "../vendor/preact.js"
 import { StepIcon } from "./graph-icons.js";
 import { layoutOf } from "./graph-layout.js";
 import { Node, paintKey } from "./graph-node.js";
-import { edgeKey, nodeOf, takenEdges, walk } from "./graph-walk.js";
+import { START, edgeKey, nodeOf, stateOf, takenEdges, walk } from "./graph-walk.js";
 import { useZoom } from "./graph-zoom.js";
 
 /** @typedef {import("./graph-layout.js").DefinitionGraph} DefinitionGraph */
@@ -16,6 +16,7 @@ import { useZoom } from "./graph-zoom.js";
 /** @typedef {import("./graph-layout.js").Line} Line */
 /** @typedef {import("./graph-layout.js").Label} Label */
 /** @typedef {import("./graph-walk.js").States} States */
+/** @typedef {import("./graph-walk.js").Taken} Taken */
 
 stylesheet(new URL("./graph.css", import.meta.url));
 
@@ -32,14 +33,13 @@ const KEYS = [
 
 /**
  * `graph` is the answer of `POST v1/definitions/graph`; give the same object for the same definition. `states` are step
- * summaries by path, null to draw the definition alone. `taken` has keys of edges (`edgeKey`); without it the summaries
- * tell. `selected` is a path, with iterations or without, or the `id` of a node. `onOpen` is called to open a sub-flow or the iterations of a
+ * summaries by path, null to draw the definition alone. `selected` is a path, with iterations or without, or the `id` of a node. `onOpen` is called to open a sub-flow or the iterations of a
  * foreach; `hrefOf` makes sub-flows links.
- * @param {{graph: DefinitionGraph, states?: States | null, taken?: Set<string> | null, selected?: string | number | null,
+ * @param {{graph: DefinitionGraph, states?: States | null, selected?: string | number | null,
  *   onSelect?: (path: string, node: GraphNode) => void, onOpen?: (node: GraphNode) => void,
  *   hrefOf?: (node: GraphNode) => string | null, label?: string}} props
  */
-export function Graph({ graph, states = null, taken = null, selected = null, onSelect, onOpen, hrefOf, label = "Steps of the flow" }) {
+export function Graph({ graph, states = null, selected = null, onSelect, onOpen, hrefOf, label = "Steps of the flow" }) {
   const [folded, setFolded] = useState(/** @type {Set<number>} */ (new Set()));
   const [focus, setFocus] = useState(0);
   const frame = useRef(/** @type {SVGSVGElement | null} */ (null));
@@ -49,7 +49,7 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
   const layout = useMemo(() => layoutOf(graph, inUse(folded, graph)), [graph, folded]);
   const zoom = useZoom(frame, drawing, layout);
   const chosen = useMemo(() => (typeof selected === "number" ? (graph.nodes[selected] ?? null) : nodeOf(graph, selected)), [graph, selected]);
-  const gone = useSame(useMemo(() => taken ?? (states && takenEdges(graph, states)), [graph, states, taken]));
+  const gone = useSame(useMemo(() => states && takenEdges(graph, states), [graph, states]));
   const ways = useMemo(() => {
     const lines = layout.lines.toSorted((a, b) => weight(a, gone) - weight(b, gone));
     return lines.map((line) => html`<${Way} key=${line.key} line=${line} gone=${gone} chosen=${chosen?.id ?? null} />`);
@@ -77,7 +77,7 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key.startsWith("Arrow")) {
-      const next = walk(graph, layout.boxes, first, event.key, (id) => Boolean(states?.get(graph.nodes[id].path)));
+      const next = walk(graph, layout.boxes, first, event.key, (id) => Boolean(stateOf(graph, states, graph.nodes[id])));
       event.preventDefault();
       if (next === null) return;
       setFocus(next);
@@ -118,10 +118,10 @@ export function Graph({ graph, states = null, taken = null, selected = null, onS
   </div>`;
 }
 
-/** The set from before as long as it has the same elements, so that what depends on it stays. @param {Set<string> | null} set */
-function useSame(set) {
-  const before = useRef(set);
-  if (!set || before.current?.size !== set.size || ![...set].every((each) => before.current?.has(each))) before.current = set;
+/** The counts from before as long as they are the same, so that what depends on them stays. @param {Taken | null} taken */
+function useSame(taken) {
+  const before = useRef(taken);
+  if (!taken || before.current?.size !== taken.size || ![...taken].every(([key, count]) => before.current?.get(key) === count)) before.current = taken;
   return before.current;
 }
 
@@ -145,7 +145,7 @@ function usePainted(graph, layout, states, chosen, focus, folded, hrefOf, act) {
   if (kept.current.layout !== layout || kept.current.live !== isLive) kept.current = { layout, live: isLive, painted: new Map() };
   return layout.boxes.map((box) => {
     const node = graph.nodes[box.id];
-    const state = states?.get(node.path);
+    const state = stateOf(graph, states, node);
     const href = node.call?.flow ? hrefOf?.(node) : null;
     const key = `${paintKey(node, state)}|${chosen === box.id}|${focus === box.id}|${href}`;
     const before = kept.current.painted.get(box.id);
@@ -179,11 +179,11 @@ function Fold({ box, name, isFolded, onFold }) {
   </g>`;
 }
 
-/** @param {Line} line @param {Set<string> | null} gone */
-const wasTaken = (line, gone) => gone !== null && gone.size > 0 && (line.edge === null || [line.edge, ...line.more].some((edge) => gone.has(edgeKey(edge))));
+/** How often a line was taken. @param {Line} line @param {Taken | null} gone */
+const timesOf = (line, gone) => [line.edge, ...line.more].reduce((sum, edge) => sum + (gone?.get(edge ? edgeKey(edge) : START) ?? 0), 0);
 
-/** What matters most is drawn last. @param {Line} line @param {Set<string> | null} gone */
-const weight = (line, gone) => (wasTaken(line, gone) ? 2 : line.back ? 0 : 1);
+/** What matters most is drawn last. @param {Line} line @param {Taken | null} gone */
+const weight = (line, gone) => (timesOf(line, gone) ? 2 : line.back ? 0 : 1);
 
 /** The grounds of parallel and foreach steps. @param {{boxes: import("./graph-layout.js").Box[], graph: DefinitionGraph}} props */
 function Frames({ boxes, graph }) {
@@ -194,19 +194,34 @@ function Frames({ boxes, graph }) {
   </g>`);
 }
 
-/** @param {{line: Line, gone: Set<string> | null, chosen: number | null}} props */
+/** @param {{line: Line, gone: Taken | null, chosen: number | null}} props */
 function Way({ line, gone, chosen }) {
   const { edge, points, arrow } = line;
-  const isTaken = wasTaken(line, gone);
+  const times = timesOf(line, gone);
+  const isTaken = times > 0;
   const isCatch = edge?.kind === "catch";
   const isShown = isTaken || (edge !== null && (edge.from === chosen || edge.to === chosen));
   if (isCatch && !isShown && !line.spare) return null;
   const shade = isTaken ? "taken" : gone ? "faint" : "";
   const [x, y] = points[points.length - 1];
-  return html`<g class=${`graph-way ${shade} ${line.back ? "back" : ""} ${isCatch ? (isShown ? "catch" : "spare") : ""}`}>
+  const isOption = edge?.kind === "option" || edge?.kind === "default"; // its label has the count
+  return html`<g class=${`graph-way ${shade} ${line.back ? "back" : ""} ${isCatch ? (isShown ? "catch" : "spare") : ""}`} data-edge=${edge ? edgeKey(edge) : START}>
     ${isCatch && html`<title>${`on ${edge.label}`}</title>`}
     <path d=${rounded(points)} />${arrow && html`<path class="graph-arrow" d=${`M${x} ${y}l-4 -7h8z`} />`}
+    ${times > 1 && !isOption && html`<${Times} times=${times} at=${middle(points)} />`}
   </g>`;
+}
+
+/** @param {{times: number, at: import("./graph-layout.js").Point}} props */
+const Times = ({ times, at: [x, y] }) => html`<text class="graph-times" x=${x} y=${y}>×${times.toLocaleString()}</text>`;
+
+/** Beside the middle of the longest part of a line. @param {import("./graph-layout.js").Point[]} points @returns {import("./graph-layout.js").Point} */
+function middle(points) {
+  const length = (/** @type {number} */ index) => Math.abs(points[index][0] - points[index + 1][0]) + Math.abs(points[index][1] - points[index + 1][1]);
+  let longest = 0;
+  for (let index = 1; index < points.length - 1; index++) if (length(index) > length(longest)) longest = index;
+  const [[ax, ay], [bx, by]] = [points[longest], points[longest + 1]];
+  return [(ax + bx) / 2 + 4, (ay + by) / 2 + (ay === by ? -4 : 4)];
 }
 
 /** @param {import("./graph-layout.js").Point[]} points */
@@ -220,11 +235,13 @@ function rounded(points) {
   return `${path}L${points[points.length - 1].join(" ")}`;
 }
 
-/** @param {{label: Label, gone: Set<string> | null}} props */
+/** @param {{label: Label, gone: Taken | null}} props */
 function Condition({ label, gone }) {
-  const shade = !label.edge || !gone ? "" : gone.has(edgeKey(label.edge)) ? "taken" : "faint";
+  const times = label.edge ? (gone?.get(edgeKey(label.edge)) ?? 0) : 0;
+  const shade = !label.edge || !gone ? "" : times ? "taken" : "faint";
   return html`<g class=${`graph-condition ${shade}`} transform=${`translate(${label.x} ${label.y})`}>
     <title>${label.full}</title>
     <rect x=${-label.w / 2} y="-9" width=${label.w} height="18" rx="3" /><text y="4">${label.text}</text>
+    ${times > 1 && html`<${Times} times=${times} at=${[label.w / 2 + 4, 4]} />`}
   </g>`;
 }

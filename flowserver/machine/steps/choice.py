@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from flowserver.base.json_values import JsonObject
+from flowserver.base.json_values import Json, JsonObject
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX, holds
 from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ChoiceStep, Option
+from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
 from flowserver.machine.scope_progress import complete_step, fail_step
@@ -19,17 +20,20 @@ STEP_VALUES: Final = 1_000
 
 
 def enter_choice(turn: Turn, scope: Scope, step: ChoiceStep) -> None:
-    """Pick the option; run its steps in a scope of their own, or go on at once if it has none.
+    """Pick the option and record it; run its steps in a scope of their own, or go on at once if it has none.
 
     The conditions share one fuel, since a definition has room for thousands; without it nothing is picked by mistake.
     """
     fuel = Fuel(CONDITION_VALUES_MAX)
-    scope.option = choose(step, scope.step_input, fuel)
+    picked = choose(step, scope.step_input, fuel)
     turn.steps_left -= fuel.used // STEP_VALUES
     if fuel.is_spent:
+        turn.record_in(scope, EventType.STEP_STARTED, input=scope.step_input)
         cause = f"the conditions compare more than {fuel.limit} values of the step's input"
         fail_step(turn, scope, Failure(RUNTIME_ERROR, cause))
         return
+    scope.option = picked
+    turn.record_in(scope, EventType.STEP_STARTED, input=scope.step_input, option=recorded_option(picked))
     option = option_of(step, scope)
     if option is None or option.steps is None:
         complete_step(turn, scope, {}, {}, goto=None if option is None else option.goto)
@@ -53,6 +57,11 @@ def choose(step: ChoiceStep, step_input: JsonObject | None, fuel: Fuel) -> int |
         if option.condition is not None and holds(option.condition, step_input, fuel):
             return number
     return None if step.default is None else DEFAULT_OPTION
+
+
+def recorded_option(option: int | None) -> Json:
+    """The option as events have it: its number, "default", or None if none was taken."""
+    return "default" if option == DEFAULT_OPTION else option
 
 
 def option_of(step: ChoiceStep, scope: Scope) -> Option | None:

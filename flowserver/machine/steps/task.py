@@ -247,5 +247,6 @@ def _catch_or_fail(turn: Turn, scope: Scope, step: TaskStep, failure: Failure) -
     if oversize is not None:
         fail_step(turn, scope, oversize)
         return
-    turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause, caughtBy=rule.goto)
+    caught: JsonObject = {"caughtBy": rule.goto, "catchRule": step.catch.index(rule)}
+    turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause, **caught)
     leave_step(turn, scope, output, goto=rule.goto, stop=False)

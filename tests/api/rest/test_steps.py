@@ -5,6 +5,7 @@ from itertools import count
 import httpx
 import pytest
 
+from flowserver.machine.step_summary import EDGE_BYTES
 from flowserver.machine.step_summary_fold import ENTRY_BYTES
 from flowserver.operations import fold_cache
 from flowserver.server import Application
@@ -112,7 +113,8 @@ async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, 
     summaries = fold.summaries
     assert fold.size > summaries.size
     paths = len("".join(step["path"] for step in steps))
-    assert summaries.size == 4 * ENTRY_BYTES + 2 * paths + summaries.newest.loops.size
+    edges = sum(len(step["edges"]) for step in steps)
+    assert summaries.size == 4 * ENTRY_BYTES + 2 * paths + edges * EDGE_BYTES + summaries.newest.loops.size
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,6 @@ import { edgeKey, nodeOf, takenEdges } from "../../../flowserver/console/parts/g
 
 const answers = JSON.parse(readFileSync(0, "utf8")).map(({ graph, states, paths }) => {
   const taken = takenEdges(graph, new Map(states.map((state) => [state.path, state])));
-  return { nodes: paths.map((path) => nodeOf(graph, path)?.path ?? null), taken: graph.edges.map((edge) => taken.has(edgeKey(edge))) };
+  return { nodes: paths.map((path) => nodeOf(graph, path)?.path ?? null), taken: graph.edges.map((edge) => taken.get(edgeKey(edge)) ?? 0), after: Object.fromEntries(taken) };
 });
 process.stdout.write(JSON.stringify(answers));

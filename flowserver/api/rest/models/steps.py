@@ -8,8 +8,9 @@ from flowserver.api.rest.models.shared_types import Instant, NextToken, PageQuer
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.state import Status
-from flowserver.machine.step_summary import ATTEMPTS_KEPT, StepStatus, StepSummary
+from flowserver.machine.step_summary import ATTEMPTS_KEPT, EdgeKind, StepStatus, StepSummary
 from flowserver.machine.step_summary import Attempt as AttemptSummary
+from flowserver.machine.step_summary import Edge as EdgeSummary
 from flowserver.machine.step_summary import Iterations as IterationCounts
 from flowserver.operations.history_search import EVENT_ID_MAX
 from flowserver.operations.step_changes import StepChanges as Changes
@@ -30,6 +31,8 @@ _STEP: JsonObject = {
     "began": "2026-01-02T03:04:05.678Z",
     "last": "2026-01-02T03:04:06.001Z",
     "iterations": {"total": 500, "done": 412, "failed": 0, "aborted": 0, "running": 88},
+    "options": {},
+    "edges": [{"to": "pack[].label", "kind": "iteration", "index": None, "count": 500}],
 }
 
 
@@ -65,6 +68,33 @@ class Attempt(Resource):
         """The attempt as the API shows it."""
         last = None if attempt.last_ms is None else format_instant(attempt.last_ms)
         return cls(first=format_instant(attempt.first_ms), last=last, error=attempt.error)
+
+
+class Edge(Resource):
+    """Where control went from a step, and how often."""
+
+    to: Annotated[str | None, Field(description="The path of the step that was entered; null at the end of its list.")]
+    kind: Annotated[
+        EdgeKind,
+        Field(
+            description="`option`, `default`: a choice took it, to its first own step or on at once. `after`: the "
+            "option's own steps were done. `catch`: the step failed and a rule caught it. Else `next`, `branch` or "
+            "`iteration`."
+        ),
+    ]
+    index: Annotated[
+        int | None,
+        Field(
+            description="The option, catch rule or branch, from 0. Null for a default, and if the history does not "
+            "record it."
+        ),
+    ]
+    count: int
+
+    @classmethod
+    def of(cls, edge: EdgeSummary, count: int) -> Self:
+        """The edge as the API shows it."""
+        return cls(to=edge.to, kind=edge.kind, index=edge.number, count=count)
 
 
 class Step(Resource):
@@ -109,6 +139,14 @@ class Step(Resource):
     ]
     last: Annotated[Instant, Field(description="Its last event.")]
     iterations: Annotated[Iterations | None, Field(description="Null unless it is a foreach that has begun one.")]
+    options: Annotated[
+        dict[str, int],
+        Field(
+            description="How often a choice took each option, by its number from 0, `default`, or `none` if none held. "
+            "Empty for other steps, and for choices in histories that do not record it."
+        ),
+    ]
+    edges: Annotated[list[Edge], Field(description="Where control went from it. A redrive's entries count no edge.")]
 
     @classmethod
     def of(cls, step: StepSummary) -> Self:
@@ -130,6 +168,8 @@ class Step(Resource):
             began=format_instant(step.began_ms),
             last=format_instant(step.last_ms),
             iterations=loop and Iterations.of(loop),
+            options=step.options,
+            edges=[Edge.of(edge, count) for edge, count in step.edges.items()],
         )
 
 

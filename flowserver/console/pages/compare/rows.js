@@ -1,10 +1,11 @@
 /** The steps of two runs beside each other, and in what they differ. */
 import { duration } from "../../parts/durations.js";
-import { edgeKey, takenEdges } from "../../parts/graph-walk.js";
+import { edgeKey, isUnrecorded, takenEdges } from "../../parts/graph-walk.js";
 
 /**
  * @typedef {{path: string, status: string, attempts: number, entered: number, error: string | null, began: string, last: string,
- *   running: number, iterations: {total: number, done: number, failed: number, running: number} | null}} Step  a step summary
+ *   running: number, iterations: {total: number, done: number, failed: number, running: number} | null,
+ *   edges?: import("../../parts/graph-walk.js").EdgeTaken[]}} Step  a step summary
  * @typedef {{steps: Step[], graph: any, now: number}} Run  `now`: for steps that still run
  * @typedef {{path: string, a: Step | null, b: Step | null, msA: number, msB: number, differences: string[], note: string,
  *   optionA: string | null, optionB: string | null}} Row
@@ -14,6 +15,7 @@ import { edgeKey, takenEdges } from "../../parts/graph-walk.js";
 /** Beyond this factor and this many milliseconds a step is called slower. */
 const SLOWER_FACTOR = 1.5;
 const SLOWER_MS = 100;
+const NOT_RECORDED = "option not recorded";
 
 /** @param {Run} a @param {Run} b @returns {Row[]} in the order in which the steps were entered */
 export function rowsOf(a, b) {
@@ -24,8 +26,10 @@ export function rowsOf(a, b) {
     const [msA, msB] = [took(stepA, a.now), took(stepB, b.now)];
     const [optionA, optionB] = [optionsA.get(path) ?? null, optionsB.get(path) ?? null];
     const differences = differencesOf(stepA, stepB);
-    if (stepA && stepB && optionA !== optionB) differences.unshift(`other option: ${optionA ?? "none"} → ${optionB ?? "none"}`);
-    return { path, a: stepA, b: stepB, msA, msB, differences, note: stepA && stepB ? pace(msA, msB) : "", optionA, optionB };
+    const isKnown = optionA !== NOT_RECORDED && optionB !== NOT_RECORDED;
+    if (stepA && stepB && isKnown && optionA !== optionB) differences.unshift(`other option: ${optionA ?? "none"} → ${optionB ?? "none"}`);
+    const notes = stepA && stepB ? [isKnown ? "" : NOT_RECORDED, pace(msA, msB)] : [];
+    return { path, a: stepA, b: stepB, msA, msB, differences, note: notes.filter(Boolean).join(" · "), optionA, optionB };
   });
 }
 
@@ -73,15 +77,19 @@ function pace(a, b) {
   return `B ${b > a ? "slower" : "faster"} by ${duration(more - less)}`;
 }
 
-/** The option that each choice took, by path: its condition, or "else". @param {Run} run @returns {Map<string, string>} */
+/** The options that each choice took, by path: their conditions, or "else". @param {Run} run @returns {Map<string, string>} */
 function optionsOf({ steps, graph }) {
   const found = new Map();
   if (!graph) return found;
-  const taken = takenEdges(graph, byPath(steps));
+  const states = byPath(steps);
+  const taken = takenEdges(graph, states);
   for (const edge of graph.edges) {
-    if ((edge.kind !== "option" && edge.kind !== "default") || !taken.has(edgeKey(edge))) continue;
+    if (edge.kind !== "option" && edge.kind !== "default") continue;
     const { path } = graph.nodes[edge.from];
-    const label = edge.label ?? "else";
+    const times = taken.get(edgeKey(edge)) ?? 0;
+    if (isUnrecorded(states.get(path))) found.set(path, NOT_RECORDED);
+    if (!times || found.get(path) === NOT_RECORDED) continue;
+    const label = `${edge.label ?? "else"}${times > 1 ? ` ×${times}` : ""}`;
     found.set(path, found.has(path) ? `${found.get(path)}, ${label}` : label);
   }
   return found;
