@@ -12,4 +12,7 @@ loadPermissions().catch(() => {
   // Refused: the frame shows the sign-in. Or not reached: the frame says so, and the server refuses what is not allowed.
 });
 
+// Chromium leaves what is in an element unstyled anew if the element's class changed just before it was moved. Without
+// moveBefore() Preact inserts elements of lists that are sorted again, and those are styled.
+Reflect.deleteProperty(Element.prototype, "moveBefore");
 render(html`<${Frame} />`, /** @type {HTMLElement} */ (document.getElementById("console")));
