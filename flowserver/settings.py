@@ -312,7 +312,7 @@ def read_settings_file(path: Path) -> YamlFile:
 
 
 def _keys_in(path: Path) -> list[str]:
-    lines = (line.strip() for line in path.read_text("utf-8").split("\n"))
+    lines = (line.strip() for line in path.read_text("utf-8-sig").split("\n"))
     return [line for line in lines if line and not line.startswith("#")]
 
 

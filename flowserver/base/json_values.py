@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from flowserver.base.utf8_texts import BYTE_ORDER_MARK, NotUtf8, utf8_text
+
 Json = Any
 """A JSON value as Python sees it: None, bool, int, float, str, list[Json] or dict[str, Json]."""
 
@@ -30,8 +32,15 @@ _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
 
 
-def load_json(text: str, depth_max: int = DEPTH_MAX) -> Json:
-    """Parse a JSON text; raises InvalidJson with what is wrong and where."""
+def load_json(content: str | bytes, depth_max: int = DEPTH_MAX) -> Json:
+    """Parse a JSON text, or one in UTF-8; a byte order mark before it is skipped.
+
+    Raises InvalidJson with what is wrong and where.
+    """
+    try:
+        text = utf8_text(content) if isinstance(content, bytes) else content.removeprefix(BYTE_ORDER_MARK)
+    except NotUtf8 as error:
+        raise InvalidJson(str(error)) from None
     try:
         value = _DECODER.decode(text)
     except RecursionError:
@@ -67,9 +76,9 @@ def _refuse_constant(name: str) -> NoReturn:
 _EXPLAINER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def load_json_object(text: str) -> JsonObject:
-    """Parse a JSON text that must hold an object; raises InvalidJson."""
-    value = load_json(text)
+def load_json_object(content: str | bytes) -> JsonObject:
+    """Parse a JSON text that must hold an object, as `load_json` does; raises InvalidJson."""
+    value = load_json(content)
     if not isinstance(value, dict):
         raise InvalidJson("not a JSON object")
     return value

@@ -83,7 +83,7 @@ def read_signer(path: Path) -> Signer:
     Raises SigningSecretsInvalid.
     """
     try:
-        return signer_of(path.read_text("utf-8"))
+        return signer_of(path.read_text("utf-8-sig"))
     except OSError as error:
         raise SigningSecretsInvalid(f"{path}: {error.strerror}") from None
     except (SigningSecretsInvalid, UnicodeDecodeError) as error:

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from flowserver.base.utf8_texts import read_utf8
+
 
 class YamlFileInvalid(Exception):
     """The file is not UTF-8, or not YAML, or a mapping in it has a key twice; the message says what and where."""
@@ -44,7 +46,7 @@ class YamlFile:
 def read_yaml(path: Path) -> YamlFile:
     """Read a file of one document. Raises OSError if it cannot be read, YamlFileInvalid if it is not such a file."""
     try:
-        loader = _NoDuplicatesLoader(path.read_text("utf-8"))
+        loader = _NoDuplicatesLoader(read_utf8(path))
         loader.name = path.name  # for its messages
         root = loader.get_single_node()
         return YamlFile(None if root is None else loader.construct_document(root), root)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from flowserver.analysis.rules import RULES, Finding, page_of
 from flowserver.api.rest.models.definition_checks import Diagnostic
+from flowserver.base.utf8_texts import NotUtf8, utf8_text
 from flowserver.cli.resource_files import NO_DEFINITIONS, files_in
 from flowserver.language.diagnostics import DIAGNOSTICS, Severity, render
 
@@ -39,11 +40,11 @@ def read_definition(name: str) -> str | None:
     """The text, with its line ends as they are; None, after a line on stderr, if it cannot be had."""
     try:
         content = typer.get_binary_stream("stdin").read() if name == STDIN else Path(name).read_bytes()
-        return content.decode()
+        return utf8_text(content)
     except OSError as error:
         reason = error.strerror
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text (at byte {error.start + 1})"
+    except NotUtf8 as error:
+        reason = str(error)
     typer.echo(f"flowserver: {typer.format_filename(name)}: {reason}", err=True)
     return None
 

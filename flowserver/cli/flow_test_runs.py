@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flowserver.base.limits import Limits
+from flowserver.base.utf8_texts import NotUtf8, read_utf8
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.flow_test_output import RunFile
@@ -46,9 +47,9 @@ class TestRun:
         """Run the tests of a file; raises OSError, and CommandFailed if it is not text."""
         stamp = stamp_of(file)
         try:
-            text = file.read_text("utf-8")
-        except UnicodeDecodeError as error:
-            raise CommandFailed(f"{file}: not UTF-8 text (at byte {error.start + 1})", ExitCode.USAGE) from None
+            text = read_utf8(file)
+        except NotUtf8 as error:
+            raise CommandFailed(f"{file}: {error}", ExitCode.USAGE) from None
         try:
             tests = self._loader.load(file, text)
         except DefinitionRejected as rejected:

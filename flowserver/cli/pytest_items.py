@@ -61,7 +61,7 @@ class FlowTestFile(pytest.File):
     def collect(self) -> Iterator[FlowTestItem]:
         """Its tests; raises CollectError, which shows each mistake of the file."""
         file = _near(self.path)
-        text = self.path.read_text("utf-8")
+        text = self.path.read_text("utf-8-sig")
         callees = RealCallees(Limits())
         self.config.add_cleanup(callees.close)
         try:

@@ -47,7 +47,7 @@ def _well_named(file: Path) -> Path:
 def _has_key(file: Path, key: str) -> bool:
     """Whether the file is there and has this key at its beginning or in a line of its own."""
     try:
-        return re.search(rf"""^[{{ ]*["']?{key}["']?\s*:""", file.read_text("utf-8"), re.MULTILINE) is not None
+        return re.search(rf"""^[{{ ]*["']?{key}["']?\s*:""", file.read_text("utf-8-sig"), re.MULTILINE) is not None
     except (OSError, UnicodeDecodeError):
         return False
 

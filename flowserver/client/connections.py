@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import httpx
 
+from flowserver.base.json_values import InvalidJson, load_json
 from flowserver.base.urls import host_of
 from flowserver.client.errors import AddressInvalid, ClientError, Unreachable, refusal
 from flowserver.client.exchanges import Answer, Request, retry_after_seconds
@@ -58,8 +59,8 @@ def answer_of(response: httpx.Response) -> Answer:
 def refusal_of(response: httpx.Response) -> ClientError:
     """The error for a streamed answer that is no success; it was read."""
     try:
-        problem = response.json()
-    except ValueError:
+        problem = load_json(response.content)
+    except InvalidJson:
         problem = None
     error = refusal(response.status_code, problem if isinstance(problem, dict) else {})
     error.retry_after_seconds = retry_after_seconds(response.headers)

@@ -70,8 +70,8 @@ class Answer(msgspec.Struct, frozen=True):
         if not self.content:
             return {}
         try:
-            return load_json(self.content.decode(), ANSWER_DEPTH_MAX)
-        except (InvalidJson, UnicodeDecodeError):
+            return load_json(self.content, ANSWER_DEPTH_MAX)
+        except InvalidJson:
             raise Unreadable("what answers is not a flowserver") from None
 
 

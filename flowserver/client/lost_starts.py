@@ -32,4 +32,4 @@ def is_of_this_call(
 
 def _text(document: Json) -> str:
     """The same text for the same JSON object, as it is after it was sent."""
-    return json.dumps(load_json(json_content(document).decode(), ANSWER_DEPTH_MAX), sort_keys=True)
+    return json.dumps(load_json(json_content(document), ANSWER_DEPTH_MAX), sort_keys=True)

@@ -82,7 +82,7 @@ def _without_reply(failed: Failed) -> Returned | Refused:
 def _message(body: bytes) -> str:
     """The message of a refusal's document, "" if there is none."""
     try:
-        message = load_json_object(body.decode()).get("ErrorMessage")
-    except (UnicodeDecodeError, InvalidJson):
+        message = load_json_object(body).get("ErrorMessage")
+    except InvalidJson:
         return ""
     return message if isinstance(message, str) else ""

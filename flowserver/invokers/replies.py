@@ -49,9 +49,9 @@ def classify_reply(
     if failure is not None:
         return failure
     try:
-        return Replied(load_json_object(body.decode("utf-8")))
-    except (UnicodeDecodeError, InvalidJson) as error:
-        cause = f"{invocation.title} answered {status} with a body that is not a JSON object: {_reason(error)}; "
+        return Replied(load_json_object(body))
+    except InvalidJson as error:
+        cause = f"{invocation.title} answered {status} with a body that is not a JSON object: {error}; "
         cause += _beginning(invocation, headers, body)
         return failed(ErrorName.INVALID_LOCAL, cause, limits)
 
@@ -117,15 +117,11 @@ def is_marked_as_error(headers: Mapping[str, str]) -> bool:
 def _load_document(body: bytes) -> JsonObject:
     """The body as a JSON object, or {} if it is none: the reply is a failure either way."""
     try:
-        return load_json_object(body.decode("utf-8"))
-    except (UnicodeDecodeError, InvalidJson):
+        return load_json_object(body)
+    except InvalidJson:
         return {}
 
 
 def _text(document: JsonObject, key: str) -> str:
     value = document.get(key)
     return value if isinstance(value, str) else ""
-
-
-def _reason(error: UnicodeDecodeError | InvalidJson) -> str:
-    return f"byte {error.start} is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

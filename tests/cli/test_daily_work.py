@@ -113,6 +113,17 @@ def test_start_and_wait(flowserver, tmp_path):
     assert (document["status"], document["output"]) == ("Succeeded", {"g": 2})
     quiet = flowserver("-q", "start", "greet", "--input", "-", "--wait", stdin='{"n": 3}')
     assert (json.loads(quiet.stdout), quiet.stderr) == ({"g": 3}, "")
+    (tmp_path / "input.json").write_text('{"n": 4}', "utf-8-sig")
+    for given, stdin in (
+        (f"@{tmp_path}/input.json", ""),
+        ("-", '{"n": 4}'.encode("utf-8-sig")),
+        ('\ufeff{"n": 4}', ""),
+    ):
+        done = flowserver("-q", "start", "greet", "--input", given, "--wait", stdin=stdin)
+        assert json.loads(done.stdout) == {"g": 4}
+    (tmp_path / "input.json").write_text('{"n": 4}', "utf-16")
+    refused = flowserver("start", "greet", "--input", f"@{tmp_path}/input.json")
+    assert f"{tmp_path}/input.json: encoded as UTF-16; write it as UTF-8" in refused.stderr
     named = flowserver("start", "greet", "--name", "mine", "-q")
     assert named.stdout == "greet/mine\n"
     assert flowserver("watch", "greet/mine").exit_code == 0

@@ -31,6 +31,12 @@ def test_object_is_the_output(classify, status):
     assert classify(status, {}, b' {"total": 3, "name": "\xe4\xb8\xad"}\n') == Replied({"total": 3, "name": "中"})
 
 
+def test_a_byte_order_mark_is_skipped_and_another_encoding_named(classify):
+    assert classify(200, {}, b'\xef\xbb\xbf{"a": 1}') == Replied({"a": 1})
+    assert classify(500, {}, json.dumps(DOCUMENT).encode("utf-8-sig")).error == "CardDeclined"
+    assert "encoded as UTF-16; write it as UTF-8" in classify(200, {}, "{}".encode("utf-16-le")).cause
+
+
 def test_integers_keep_every_digit(classify):
     assert classify(200, {}, b'{"id": 9007199254740993123456789}') == Replied({"id": 9007199254740993123456789})
 
@@ -57,7 +63,8 @@ def test_x_fc_status_200_is_not_an_error(classify):
         b'{"a":' * 300 + b"1" + b"}" * 300,
         b'{"a":' * 100_000,
         b'{"a":' + b"1" * 5000 + b"}",
-        b"\xef\xbb\xbf{}",
+        b"\xef\xbb\xbf\xef\xbb\xbf{}",
+        "{}".encode("utf-16"),
     ],
 )
 def test_anything_but_an_object_is_invalid_local(classify, body):

@@ -1,5 +1,6 @@
 """InvokeFunction: bytes in, bytes out."""
 
+import codecs
 import time
 
 from flowserver.api.fc.answers import JSON_TYPE, Answer, refusal
@@ -61,8 +62,10 @@ def _one_of(request: FcRequest, header: str, allowed: tuple[str, ...]) -> str:
 
 
 def _is_json(payload: bytes) -> bool:
+    if payload.startswith(codecs.BOM_UTF8):
+        return False  # JavaScript's JSON.parse refuses it
     try:
-        load_json(payload.decode())
-    except (UnicodeDecodeError, InvalidJson):
+        load_json(payload)
+    except InvalidJson:
         return False
     return True

@@ -100,6 +100,6 @@ class FcRequest:
     async def json(self) -> JsonObject:
         """The body as a JSON object; raises InvalidArgument."""
         try:
-            return load_json_object((await self.body()).decode())
-        except (UnicodeDecodeError, InvalidJson) as error:
+            return load_json_object(await self.body())
+        except InvalidJson as error:
             raise InvalidArgument(f"the body must be a JSON object: {error}") from None

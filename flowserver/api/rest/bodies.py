@@ -11,6 +11,7 @@ from starlette.requests import Request
 from flowserver.api.rest.validation import M, validated
 from flowserver.base.errors import InvalidArgument, MissingParameter, UnsupportedMediaType
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+from flowserver.base.utf8_texts import NotUtf8, utf8_text
 
 JSON_TYPE = "application/json"
 DEFINITION_TYPES = ("application/yaml", "text/yaml", "application/x-yaml", "text/plain")
@@ -69,13 +70,13 @@ def _check_media_type(request: Request, media_types: tuple[str, ...]) -> str:
 
 def _json(body: bytes) -> JsonObject:
     try:
-        return load_json_object(_text(body))
+        return load_json_object(body)
     except InvalidJson as error:
         raise InvalidArgument(f"the body must be a JSON object: {error}") from None
 
 
 def _text(body: bytes) -> str:
     try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidArgument(f"the body is not UTF-8: byte {error.start} begins no character") from None
+        return utf8_text(body)
+    except NotUtf8 as error:
+        raise InvalidArgument(f"the body is {error}") from None

@@ -194,7 +194,7 @@ async def create_schedule(operations: Operations, given: Parameters) -> JsonObje
     fields = ScheduleChange(
         expression=given.required("CronExpression"),
         description=given.text("Description"),
-        payload=given.text("Payload"),
+        payload=given.document("Payload") or None,
         is_enabled=_enable(given),
     )
     return schedule_view(await operations.schedules.create(flow_name, name, fields))
@@ -205,7 +205,7 @@ async def update_schedule(operations: Operations, given: Parameters) -> JsonObje
     change = ScheduleChange(
         expression=given.text("CronExpression"),
         description=given.given("Description"),
-        payload=given.given("Payload"),
+        payload=given.given_document("Payload"),
         is_enabled=_enable(given),
     )
     flow_name, name = given.required("FlowName"), given.required("ScheduleName")
@@ -296,7 +296,7 @@ def _enable(given: Parameters) -> bool | None:
 
 def _environment(given: Parameters) -> str | None:
     """The JSON text of an environment, "" for none; None if the parameter is absent."""
-    text = given.given("Environment")
+    text = given.given_document("Environment")
     if not text:
         return text
     try:

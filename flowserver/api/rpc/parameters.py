@@ -10,6 +10,7 @@ from typing import Final
 
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument, MissingParameter
+from flowserver.base.utf8_texts import BYTE_ORDER_MARK
 from flowserver.operations.callers import EVERYTHING, Caller
 
 PYTHON_NONE = "None"
@@ -63,8 +64,13 @@ class Parameters:
         return value
 
     def document(self, name: str) -> str:
-        """JSON text, "" if absent."""
-        return self.text(name) or ""
+        """JSON text, "" if absent; without a byte order mark."""
+        return (self.text(name) or "").removeprefix(BYTE_ORDER_MARK)
+
+    def given_document(self, name: str) -> str | None:
+        """JSON text, which may be empty, without a byte order mark; None if it is absent."""
+        value = self.given(name)
+        return None if value is None else value.removeprefix(BYTE_ORDER_MARK)
 
     def integer(self, name: str) -> int | None:
         """A whole number; raises InvalidArgument."""

@@ -62,7 +62,7 @@ def read_contexts() -> Contexts:
     """The contexts; none if there is no file. Raises CommandFailed if it cannot be understood."""
     file = configuration_file()
     try:
-        stored = json.loads(file.read_text("utf-8"))
+        stored = json.loads(file.read_text("utf-8-sig"))
         places = {str(name): Place(**place) for name, place in stored["contexts"].items()}
         return Contexts(places, stored["current"])
     except FileNotFoundError:

@@ -89,5 +89,5 @@ def _value(name: str, from_file: Path | None) -> str:
     elif sys.stdin.isatty():
         text = str(typer.prompt(f"Value of {name}", hide_input=True, err=True))
     else:
-        text = sys.stdin.read()
+        text = read_text("-")
     return text.removesuffix("\n").removesuffix("\r")

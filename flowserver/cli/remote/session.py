@@ -1,7 +1,6 @@
 """What a command has while it talks to a server: the client, and where its results and notes go."""
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from flowserver.base.lazy_import import load
 from flowserver.base.urls import SERVER_DEFAULT
+from flowserver.base.utf8_texts import NotUtf8, read_utf8, utf8_text, with_line_feeds
 from flowserver.cli.environment_variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -167,9 +167,9 @@ def secret_of_file(text: str, option: str, variable: str) -> str:
 
 def read_text(name: str) -> str:
     """The text of a file, or of standard input for `-`."""
-    if name == "-":
-        return sys.stdin.read()
     try:
-        return Path(name).read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise CommandFailed(f"{name}: not UTF-8 text (at byte {error.start + 1})") from None
+        if name == "-":
+            return with_line_feeds(utf8_text(typer.get_binary_stream("stdin").read()))
+        return read_utf8(Path(name))
+    except NotUtf8 as error:
+        raise CommandFailed(f"{name}: {error}") from None

@@ -26,6 +26,6 @@ def result_of_invocation(state: InvocationState) -> Result:
 def json_of(text: bytes) -> Json:
     """The value that the bytes hold as JSON; None if they are not JSON."""
     try:
-        return load_json(text.decode())
-    except (UnicodeDecodeError, InvalidJson):
+        return load_json(text)
+    except InvalidJson:
         return None

@@ -59,6 +59,11 @@ async def test_documents_are_returned_exactly(client: httpx.AsyncClient, documen
     assert expected in (await client.get(f"{HERE}/run/events")).content.decode()
 
 
+async def test_a_byte_order_mark_is_skipped(client: httpx.AsyncClient) -> None:
+    answer = await client.post(HERE, content=b'\xef\xbb\xbf{"name": "marked"}', headers=JSON)
+    assert (answer.status_code, answer.json()["name"]) == (201, "marked")
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -71,7 +76,10 @@ async def test_documents_are_returned_exactly(client: httpx.AsyncClient, documen
         (b'{"input":{"n":' + b"1" * 5000 + b"}}", "digits"),
         (rb'{"input":{"s":"\ud800"}}', "surrogate"),
         (b'{"input":{"s":"\xff"}}', "not UTF-8"),
-        (b"\xef\xbb\xbf{}", "JSON"),
+        ("{}".encode("utf-16"), "encoded as UTF-16"),
+        ("{}".encode("utf-16-be"), "encoded as UTF-16"),
+        ("{}".encode("utf-32"), "encoded as UTF-32"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf{}", "line 1 column 1"),
         (b'{"input":' + b"[" * 10_000, "deeper"),
         (b'{"input":' + b'{"a":' * 201 + b"1" + b"}" * 202, "deeper"),
         (b"\0", "line 1"),
@@ -124,7 +132,7 @@ async def test_a_definition_has_further_media_types(client: httpx.AsyncClient) -
 async def test_a_definition_that_is_not_utf_8_is_refused(client: httpx.AsyncClient) -> None:
     headers = {"Content-Type": "text/yaml"}
     response = await client.post("/v1/flows?name=x", content=b"version: \xe4", headers=headers)
-    assert "byte 9" in assert_problem(response, 400, "InvalidArgument")["detail"]
+    assert "byte 10" in assert_problem(response, 400, "InvalidArgument")["detail"]
 
 
 async def test_a_huge_definition_is_refused(client: httpx.AsyncClient) -> None:

@@ -19,6 +19,12 @@ NONE = {"FlowName": "none", "ExecutionName": "e"}
 FAIL = definition("- {type: fail, name: f, error: Own, cause: because}")
 
 
+async def test_a_byte_order_mark_before_an_input_is_skipped(rpc: Rpc) -> None:
+    await rpc.create_flow("f")
+    started = await rpc.call("StartExecution", FlowName="f", ExecutionName="marked", Input='\ufeff{"n": 1}')
+    assert started["Input"] == '{"n": 1}'
+
+
 async def test_starting_and_describing(rpc: Rpc) -> None:
     await rpc.create_flow("f", WAIT)
     started = await rpc.call("StartExecution", FlowName="f", ExecutionName="e", Input='{"k": "v 1"}')
