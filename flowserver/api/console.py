@@ -41,6 +41,11 @@ PAGES: Final = re.compile(
 )
 """Paths of pages. The console itself shows what each is, or that there is no such page."""
 
+UNKNOWN: Final = re.compile(
+    r"/(?!(?:v1|docs|console|healthz|readyz|metrics|queues|topics|\d{4}-\d\d-\d\d)(?:/|\Z))[^/.]+(?:/[^/]*){0,7}\Z"
+)
+"""Other paths that no API has: a person who mistypes an address gets the page that says so, with status 404."""
+
 ASSETS: Final = re.compile(
     r"/console/(?:~([0-9a-f]{16})/)?(?=.{1,100}\Z)((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[a-z]+)*)\Z"
 )
@@ -70,7 +75,7 @@ FOR_GOOD: Final[Header] = (b"cache-control", b"max-age=31536000, immutable")
 
 def is_page(scope: Scope) -> bool:
     """Whether a browser opens a page of the console with this request."""
-    if not PAGES.match(scope["path"]):
+    if not (PAGES.match(scope["path"]) or UNKNOWN.match(scope["path"])):
         return False
     headers = dict(scope["headers"])
     if b"application/xhtml+xml" not in headers.get(b"accept", b""):
@@ -107,7 +112,10 @@ class Console:
         asset = self._asset_of(scope)
         if asset is None:
             page = await run_aside(partial(self._page, _path(scope)))
-            await _answer(scope, send, page, b"text/html; charset=utf-8", b"accept, accept-encoding", LOOK_AGAIN)
+            status = 200 if PAGES.match(scope["path"]) else 404
+            await _answer(
+                scope, send, page, b"text/html; charset=utf-8", b"accept, accept-encoding", LOOK_AGAIN, status
+            )
             return
         digest, name = asset
         file = await self._read(name)
@@ -174,18 +182,20 @@ def _path(scope: Scope) -> bytes:
     return path
 
 
-async def _answer(scope: Scope, send: Send, file: _File, media_type: bytes, vary: bytes, lasting: Header) -> None:
+async def _answer(
+    scope: Scope, send: Send, file: _File, media_type: bytes, vary: bytes, lasting: Header, status: int = 200
+) -> None:
     headers: Mapping[bytes, bytes] = dict(scope["headers"])
     is_compressed = _takes_gzip(headers)
     etag = b'"%b%b"' % (file.etag, b"-gzip" if is_compressed else b"")
     common = [_POLICY, lasting, (b"etag", etag), (b"vary", vary)]
-    if etag in headers.get(b"if-none-match", b""):
+    if status == 200 and etag in headers.get(b"if-none-match", b""):
         await send({"type": "http.response.start", "status": 304, "headers": common})
         await send({"type": "http.response.body", "body": b""})
         return
     encoding: list[Header] = [(b"content-encoding", b"gzip")] if is_compressed else []
     body = file.compressed if is_compressed else file.body
-    await send_pieces(send, 200, [(b"content-type", media_type), *common, *encoding], [body])
+    await send_pieces(send, status, [(b"content-type", media_type), *common, *encoding], [body])
 
 
 def _takes_gzip(headers: Mapping[bytes, bytes]) -> bool:

@@ -35,7 +35,7 @@ export function Frame() {
     <${Rail} />
     <${TopBar} />
     <main id="page" tabindex="-1" class=${wanted === null ? "" : "concealed"} inert=${wanted !== null}>
-      ${!reachable.value && html`<div class="banner" role="status">The server cannot be reached. This page tries again.</div>`}
+      ${!reachable.value && html`<div class="banner" role="status">The server cannot be reached.${unloaded.value > 0 ? "" : " This page tries again."}</div>`}
       <${Page} />
     </main>
     ${wanted !== null && html`<${Lazy} load=${loadSignIn} reason=${wanted} />`}
@@ -157,6 +157,9 @@ function Guarded({ children }) {
   return html`<div class="page"><h1>This page has failed</h1><p>The other pages work.</p><${Problem} error=${error} onRetry=${() => location.reload()} /></div>`;
 }
 
+/** How many parts of the page could not be loaded: only a reload tries these again. */
+const unloaded = signal(0);
+
 /** Components that were loaded, by their loader, so that they are there at once the next time. @type {WeakMap<Function, any>} */
 const components = new WeakMap();
 
@@ -183,6 +186,12 @@ function Lazy({ load: loader, meanwhile = null, ...rest }) {
     return () => void (isShown = false);
   }, [loader]);
   const { component, error } = state;
+  const isUnloaded = !component && error !== null;
+  useEffect(() => {
+    if (!isUnloaded) return;
+    unloaded.value += 1;
+    return () => void (unloaded.value -= 1);
+  }, [isUnloaded]);
   if (component) return html`<${component} ...${rest} />`;
   if (!error) return meanwhile;
   // A module that failed to load fails for ever in this document, so only a reload tries again.

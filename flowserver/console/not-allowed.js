@@ -1,5 +1,5 @@
 /** In the place of a page that the key may not see: why, and what it may do. */
-import { html, useState } from "./vendor/preact.js";
+import { html, useEffect, useState } from "./vendor/preact.js";
 import { Panel } from "./parts/basics.js";
 import { Facts } from "./parts/side.js";
 import { PLACES } from "./places.js";
@@ -13,6 +13,12 @@ export default function NotAllowed({ page }) {
   const needed = permissionOf(page.reads ?? "");
   const isAboutFlows = needed === null || may(needed);
   const places = PLACES.filter(([, to]) => isOffered(to));
+  const first = places[0]?.[1];
+  const instead = page.name === "overview" && first && first !== "/server" ? first : null;
+  useEffect(() => {
+    if (instead !== null) go(instead, {}, { replace: true }); // the first page is where a sign-in leads
+  }, [instead]);
+  if (instead !== null) return null;
   return html`<div class="page">
     <h1 class="hidden">${page.title}</h1>
     <${Panel} title=${`${page.title}: not with this key`}>

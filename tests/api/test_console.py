@@ -44,6 +44,17 @@ async def test_a_browser_gets_the_page_with_the_way_to_the_root(
     assert base_of(await client.get(path, headers=BROWSER | {"authorization": "Basic eDp5"})) == base
 
 
+async def test_a_browser_gets_a_page_also_for_an_address_that_no_api_has(client: httpx.AsyncClient) -> None:
+    for path in ("/nope", "/execution/order/8f0c2a", "/Flows"):
+        answer = await client.get(path, headers=BROWSER)
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert (await client.get(path)).headers["content-type"] == "application/problem+json"
+        assert (await client.get(path, headers=BROWSER | {"if-none-match": answer.headers["etag"]})).status_code == 404
+    for path in ("/v1/nope", "/docs", "/healthz", "/metrics", "/2016-08-15/nope", "/robots.txt"):
+        answer = await client.get(path, headers=BROWSER)
+        assert '<base href="' not in answer.text, path
+
+
 def test_the_page_has_one_base_and_one_head() -> None:
     page = (FOLDER / PAGE).read_bytes()
     assert page.count(BASE) == page.count(HEAD_END) == 1
@@ -101,7 +112,6 @@ async def test_a_page_names_what_it_begins_with_after_an_upgrade(tmp_path: Path)
         ("/executions", {"accept": "text/html"}, 404),
         ("/v1/flows", BROWSER, 200),
         ("/docs", BROWSER, 200),
-        ("/elsewhere", BROWSER, 404),
         ("/flows/1/2/3/4/5/6/7/8", BROWSER, 404),
     ],
 )

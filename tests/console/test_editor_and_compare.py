@@ -148,6 +148,27 @@ def test_a_new_flow_is_written_published_and_started(
     assert '"input":{"name":12345678901234567890}' in rest.get(f"/v1/flows/{unique}/executions/{run}?wait=10").text
 
 
+def test_nothing_is_said_of_a_text_that_was_not_checked(page: Page, complaints: Complaints) -> None:
+    page.clock.install()
+    page.goto("/flows/-/new")
+    editor = editor_of(page)
+    expect(page.get_by_role("group", name="Steps of the flow")).to_contain_text("hello")
+    expect(page.get_by_text("No problems")).to_be_visible()
+    editor.fill("version: v1\ntype: flow\nsteps: [{type: pass, name: pasted, nmae: x}]\n")
+    page.clock.run_for(500)
+    expect(page.get_by_text("1 error", exact=True)).to_be_visible()
+    expect(page.get_by_text("The graph appears once the text has no errors.")).to_be_visible()
+    editor.fill("version: v1\ntype: flow\nsteps: [{type: pass, name: pasted}]\n")
+    page.clock.run_for(500)
+    expect(page.get_by_text("No problems")).to_be_visible()
+    page.route("**/v1/definitions/validate", lambda _: None)  # the server does not answer
+    editor.fill("steps: nothing")
+    page.clock.run_for(1_500)
+    expect(page.get_by_text("Checking…")).to_be_visible()
+    expect(page.get_by_text("No problems")).to_have_count(0)
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_what_was_saved_elsewhere_is_not_overwritten_and_a_reader_cannot_save(
     page: Page, rest: httpx.Client, complaints: Complaints, unique: str
 ) -> None:

@@ -1,5 +1,6 @@
 """Executions of all flows: found, kept as a view, stopped and redriven, all without the mouse; flows; the sign-in."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -203,6 +204,66 @@ def test_a_selection_is_stopped_and_redriven_by_keyboard(
     for key in "jkkxkxc":
         page.keyboard.press(key)
     expect(page).to_have_url(re.compile(r"/compare\?left="))
+
+
+def test_each_row_of_a_bulk_redrive_is_shown_as_it_is_then(page: Page, rest: httpx.Client, unique: str) -> None:
+    names = [f"e{number}" for number in range(8)]
+    _keep(rest, unique, WAIT, *names)
+    for name in names:
+        rest.post(f"/v1/flows/{unique}/executions/{name}/stop").raise_for_status()
+    page.clock.install()  # so that nothing but the redrive itself makes the list look again
+    page.goto(f"/executions?flow={unique}")
+    rows = page.get_by_role("grid", name="Executions").get_by_role("row")
+    expect(rows.filter(has_text="Stopped")).to_have_count(8)
+    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    page.get_by_role("checkbox", name="Select all").check()
+    page.keyboard.press("R")
+    page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
+    expect(page.get_by_text("8 executions redriven")).to_be_visible()
+    expect(rows.filter(has_text="Running")).to_have_count(8)
+
+
+def test_causes_are_shown_by_their_message(page: Page, rest: httpx.Client, unique: str) -> None:
+    cause = json.dumps({"errorMessage": 'no paper in "tray" 2 ' + "x" * 400, "errorType": "Printer"})
+    definition = f"version: v1\ntype: flow\nsteps: [{{type: fail, name: label, error: Offline, cause: '{cause}'}}]\n"
+    _keep(rest, unique, definition, "run")
+    page.goto("/")
+    shown = page.get_by_role("row").filter(has_text=f"{unique}/run")
+    expect(shown).to_contain_text('Offline · no paper in "tray" 2 xxx')
+    expect(shown).not_to_contain_text("errorMessage")
+    page.goto(f"/executions?flow={unique}")
+    expect(page.get_by_title('label · Offline · no paper in "tray" 2')).to_be_visible()
+
+
+def test_commands_name_this_server(page: Page, rest: httpx.Client, server: ServerProcess, unique: str) -> None:
+    _keep(rest, unique, WAIT, "run")
+    page.goto(f"/executions/{unique}/run")
+    page.get_by_role("button", name="Copy as command").click()
+    commands = page.get_by_role("dialog").locator("code")
+    expect(commands.filter(has_text="executions stop")).to_have_text(
+        f"flowserver executions stop {unique}/run --server {server.url}"
+    )
+    expect(commands.filter(has_not_text=f" --server {server.url}")).to_have_count(0)
+
+
+def test_a_flow_whose_input_has_names_of_an_objects_prototype_is_started(
+    page: Page, rest: httpx.Client, unique: str
+) -> None:
+    mappings = ", ".join(
+        f"{{target: {name}, source: $input.{name}}}" for name in ("constructor", "toString", "__proto__", "valueOf")
+    )
+    definition = f"version: v1\ntype: flow\nsteps: [{{type: pass, name: p, outputMappings: [{mappings}]}}]\n"
+    rest.put(f"/v1/flows/{unique}", json={"definition": definition}).raise_for_status()
+    page.goto(f"/flows/{unique}")
+    page.get_by_role("button", name="Start…").click()
+    dialog = page.get_by_role("dialog")
+    for name in ("constructor", "toString", "valueOf", "__proto__"):
+        dialog.get_by_label(name).fill(name[:3])
+    dialog.get_by_label("Name").fill("run")
+    dialog.get_by_role("button", name="Start").click()
+    expect(page).to_have_url(f"/executions/{unique}/run")
+    given = rest.get(f"/v1/flows/{unique}/executions/run").json()["input"]
+    assert given == {"constructor": "con", "toString": "toS", "valueOf": "val", "__proto__": "__p"}
 
 
 def test_all_that_match_are_selected_page_by_page(page: Page, rest: httpx.Client, unique: str) -> None:

@@ -145,6 +145,9 @@ def test_a_key_is_offered_what_it_may_do(
     for visit in VISITS:
         _go(page, visit.path)
         wait_until_settled(page)
+        if visit.path == "/" and "Overview" not in mine and mine[0] != "Server":
+            expect(page).to_have_url(f"/{mine[0].lower()}")
+            continue
         if not allows(role, visit.needs) or (flows and visit.path == "/"):
             expect(page.get_by_role("heading", name="not with this key")).to_be_visible()
             continue

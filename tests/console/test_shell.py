@@ -56,6 +56,32 @@ def test_unknown_addresses_say_so(page: Page) -> None:
     expect(page.get_by_text("There is no page at this address.")).to_be_visible()
 
 
+def test_a_mistyped_address_is_a_page_with_status_404(page: Page, complaints: Complaints) -> None:
+    complaints.allow("status of 404")
+    answer = page.goto("/nope")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.get_by_text("There is no page at this address.")).to_be_visible()
+
+
+def test_a_page_that_could_not_be_loaded_promises_no_further_try(page: Page, complaints: Complaints) -> None:
+    complaints.allow("Failed to load resource")
+    page.clock.install()
+    page.goto("/")
+    expect(page.get_by_text("As of")).to_be_visible()
+    page.route("**/pages/queues.*", lambda route: route.abort("connectionrefused"))
+    page.route("**/v1/**", lambda route: route.abort("connectionrefused"))
+    page.clock.fast_forward(60_000)
+    banner = page.get_by_role("status").filter(has_text="The server cannot be reached.")
+    expect(banner).to_have_text("The server cannot be reached. This page tries again.")
+    places = page.get_by_role("navigation", name="Places")
+    places.get_by_role("link", name="Queues").click()
+    expect(page.get_by_role("heading", name="This page could not be loaded")).to_be_visible()
+    expect(banner).to_have_text("The server cannot be reached.")
+    places.get_by_role("link", name="Overview").click()
+    expect(banner).to_have_text("The server cannot be reached. This page tries again.")
+
+
 def test_a_browser_may_forbid_what_pages_remember(page: Page) -> None:
     for storage in ("localStorage", "sessionStorage"):
         page.add_init_script(f"Object.defineProperty(window, '{storage}', {{get() {{ throw new Error('no') }}}})")

@@ -23,7 +23,7 @@ export function isPossible(kind, row) {
 /** @param {number} count */
 const executions = (count) => `${count.toLocaleString()} ${count === 1 ? "execution" : "executions"}`;
 
-/** @param {Wish & {onClose: () => void, onChanged: (failed: any[]) => void}} props `onChanged` gets the rows that failed */
+/** @param {Wish & {onClose: () => void, onChanged: (rows: any[], failed: any[]) => void}} props `onChanged` gets the rows, and those of them that failed */
 export function BulkDialog({ kind, rows, onClose, onChanged }) {
   const possible = rows.filter((row) => isPossible(kind, row));
   const words = WORDS[kind];
@@ -37,7 +37,7 @@ export function BulkDialog({ kind, rows, onClose, onChanged }) {
     const change = (/** @type {any} */ row) =>
       api(path`v1/flows/${row.flowName}/executions/${row.name}/` + kind, { method: "POST", body: asked.current.body });
     const result = await changeMany(items, change, { signal: aborting.current.signal, onProgress: setProgress });
-    onChanged(result.failed.map(({ item }) => item));
+    onChanged(items, result.failed.map(({ item }) => item));
   };
   const submit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();

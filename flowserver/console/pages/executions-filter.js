@@ -1,4 +1,5 @@
 /** The filter of the executions' list: in the URL, as the API's query, as a command, in words. */
+import { onThisServer, quoted } from "../commands.js";
 
 /**
  * @typedef {import("../routes.js").Query} Query
@@ -84,12 +85,7 @@ export function commandOf(query) {
     ),
     query.ended && ENDED_BADLY.includes(status.value) ? `--ended-since ${quoted(query.ended)}` : "",
   ];
-  return ["flowserver executions list", ...options.filter(Boolean)].join(" ");
-}
-
-/** As one word of a shell. @param {string} text @returns {string} */
-export function quoted(text) {
-  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return onThisServer(["flowserver executions list", ...options.filter(Boolean)].join(" "));
 }
 
 /** The filter in words, for the name of a view. @param {Query} query @returns {string} */

@@ -2,8 +2,10 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
+import { onThisServer } from "../commands.js";
 import { Copy, Empty, Problem, Time, Took } from "../parts/basics.js";
 import { ExecutionStatus } from "../parts/execution-status.js";
+import { causeText } from "../parts/json-values.js";
 import { Table } from "../parts/table.js";
 import { Link, go, path, setQuery } from "../routes.js";
 import { may, usePages } from "../store.js";
@@ -29,7 +31,7 @@ const keyOf = (row) => row.id;
 /** @param {{row: any}} props */
 function Trouble({ row }) {
   const error = row.parkedError ?? row.error;
-  const text = [row.failedStep, error, row.cause].filter(Boolean).join(" · ");
+  const text = [row.failedStep, error, causeText(row.cause)].filter(Boolean).join(" · ");
   return html`<span title=${text}>${row.failedStep && html`<code>${row.failedStep}</code> `}<span class="muted">${error}</span></span>`;
 }
 
@@ -78,9 +80,9 @@ export default function Executions({ query }) {
   ]);
   const isFiltered = filter !== "{}";
   const hasNoFlow = list.error?.code === "FlowNotExists";
-  const changed = (/** @type {any[]} */ failed) => {
+  const changed = (/** @type {any[]} */ rows, /** @type {any[]} */ failed) => {
     select(new Set(failed.map(keyOf)));
-    list.check();
+    list.renew(rows.map(keyOf));
   };
   return html`<div class="page fills executions">
     <h1 class="hidden">Executions</h1>
@@ -99,7 +101,7 @@ export default function Executions({ query }) {
       <${Table} label="Executions" columns=${COLUMNS} rows=${list.rows} keyOf=${keyOf} loading=${list.loading} done=${list.done}
         onOpen=${(/** @type {any} */ row) => go(pathOf(row))} more=${list.paused ? undefined : list.more} onVisible=${list.onVisible}
         selected=${selected} onSelect=${select} isDim=${(/** @type {any} */ row) => list.gone.has(row.id)}
-        empty=${hasNoFlow ? html`<${Empty} command="flowserver flows list">There is no flow <code>${query.flow}</code>. <${Link} to="/flows">Show the flows<//><//>`
+        empty=${hasNoFlow ? html`<${Empty} command=${onThisServer("flowserver flows list")}>There is no flow <code>${query.flow}</code>. <${Link} to="/flows">Show the flows<//><//>`
           : !list.error && html`<${Nothing} list=${list} isFiltered=${isFiltered} command=${commandOf(query)} />`}
         foot=${list.rows.length > 0 && html`<${Foot} list=${list} />`} />
     </div>
@@ -141,7 +143,7 @@ function Nothing({ list, isFiltered, command }) {
     return html`<div class="empty"><p>None of the many executions that the server has looked at matches, and there are more.</p>
       <button type="button" onClick=${list.more}>Look further</button></div>`;
   }
-  if (!isFiltered) return html`<${Empty} command="flowserver start FLOW --input '{}'">There are no executions yet. Start one:<//>`;
+  if (!isFiltered) return html`<${Empty} command=${onThisServer("flowserver start FLOW --input '{}'")}>There are no executions yet. Start one:<//>`;
   const clear = () => setQuery(Object.fromEntries(FIELDS.map((field) => [field, null])), { replace: false });
   return html`<${Empty} command=${command}>No execution matches. <button type="button" onClick=${clear}>Show all</button><//>`;
 }

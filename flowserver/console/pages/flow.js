@@ -1,6 +1,7 @@
 /** A flow: its runs, its definition with the graph beside it, versions, aliases, schedules; start and publish. */
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
+import { onThisServer } from "../commands.js";
 import { Confirm, Empty, Loading, Panel, Problem, Time } from "../parts/basics.js";
 import { RunsChart } from "../parts/runs-chart.js";
 import { go, href, Link, path, setQuery } from "../routes.js";
@@ -96,6 +97,6 @@ function Runs({ flow }) {
     actions=${html`${counts && html`<span class="muted">${counts}</span>`}`}>
     <${Problem} error=${runs.error} onRetry=${runs.reload} />
     ${rows.length > 0 && html`<${RunsChart} runs=${rows} now=${Date.now()} hrefOf=${(/** @type {any} */ run) => href(pathOf(run))} onOpen=${(/** @type {any} */ run) => go(pathOf(run))} />`}
-    ${runs.data && !rows.length && html`<${Empty} command=${`flowserver start ${flow} --input '{}'`}>It has not run yet. Start it above, or with:<//>`}
+    ${runs.data && !rows.length && html`<${Empty} command=${onThisServer(`flowserver start ${flow} --input '{}'`)}>It has not run yet. Start it above, or with:<//>`}
   <//>`;
 }

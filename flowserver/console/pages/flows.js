@@ -2,6 +2,7 @@
 import { html, useMemo, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
+import { onThisServer } from "../commands.js";
 import { Empty, Problem, Time } from "../parts/basics.js";
 import { ExecutionStatus } from "../parts/execution-status.js";
 import { Icon } from "../parts/icons.js";
@@ -76,5 +77,5 @@ function LastRun({ flow }) {
 /** @param {{prefix: string | undefined}} props */
 function Nothing({ prefix }) {
   if (prefix) return html`<${Empty}>No flow's name begins with <code>${prefix}</code>. <${Link} to="/flows">Show all<//><//>`;
-  return html`<${Empty} command="flowserver apply order.yaml">There are no flows yet. Write one in <${Link} to="/flows/-/new">the editor<//>, or send a file:<//>`;
+  return html`<${Empty} command=${onThisServer("flowserver apply order.yaml")}>There are no flows yet. Write one in <${Link} to="/flows/-/new">the editor<//>, or send a file:<//>`;
 }

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
+import { onThisServer } from "../commands.js";
 import { Confirm, Copy, Empty, Problem, Time } from "../parts/basics.js";
 import { duration } from "../parts/durations.js";
 import { FunctionDialog } from "../parts/function-dialog.js";
@@ -81,7 +82,7 @@ export default function Functions({ query }) {
           more=${list.more} onOpen=${(/** @type {Shown} */ { row }) => setQuery({ function: keyOf(row) })}
           empty=${!list.error && (found
             ? html`<p class="empty">No function has this in its name.</p>`
-            : html`<${Empty} command="flowserver functions serve functions.yaml">No function is registered yet. Host Python functions, or register an address:<//>`)} />
+            : html`<${Empty} command=${onThisServer("flowserver functions serve functions.yaml")}>No function is registered yet. Host Python functions, or register an address:<//>`)} />
       </section>
     <//>
     ${dialog?.kind === "delete" && html`<${Confirm} title=${`Unregister ${nameOf(dialog.row)}`} action="Unregister" danger onConfirm=${remove} onClose=${() => setDialog(null)}>
@@ -97,7 +98,7 @@ export default function Functions({ query }) {
 
 /** @param {{shown: Shown, measured: any, onEdit: () => void, onDelete: () => void}} props */
 function Details({ shown: { row, health }, measured, onEdit, onDelete }) {
-  const command = `flowserver functions get ${nameOf(row)}`;
+  const command = onThisServer(`flowserver functions get ${nameOf(row)}`);
   const errors = Object.entries(health?.errorsByName ?? {});
   const actions = html`<button type="button" disabled=${!may("functions.write")} onClick=${onEdit}>Edit…</button>
     <button type="button" class="danger" disabled=${!may("functions.write")} onClick=${onDelete}>Unregister…</button>

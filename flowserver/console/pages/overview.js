@@ -1,8 +1,10 @@
 /** The server at a glance: counts that lead to lists, what was started and failed, and what needs a look. */
 import { html } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
+import { onThisServer } from "../commands.js";
 import { Copy, Loading, Panel, Problem, Status, Time } from "../parts/basics.js";
 import { Icon } from "../parts/icons.js";
+import { causeText } from "../parts/json-values.js";
 import { Sparkline, spanOf } from "../parts/sparkline.js";
 import { Table } from "../parts/table.js";
 import { Link, go, path } from "../routes.js";
@@ -28,16 +30,6 @@ const TILES = [
   ["overdueSchedules", "Overdue schedules", "Waiting", "/schedules", {}],
   ["flows", "Flows", "", "/flows", {}],
 ];
-
-/** A cause that is a function's error document shows its message. @param {string | null} text */
-function messageOf(text) {
-  try {
-    const message = JSON.parse(text ?? "").errorMessage;
-    return typeof message === "string" ? message : text;
-  } catch {
-    return text;
-  }
-}
 
 /** What each kind of item is called, and the status that has its shape. @type {Record<string, [string, string]>} */
 const KINDS = {
@@ -112,7 +104,7 @@ const titleOf = (item) => (item.kind === "parkedInvocation" ? `${item.function} 
 
 /** @param {{item: any}} props */
 function Why({ item }) {
-  const why = [item.error, messageOf(item.text)].filter(Boolean).join(" · ");
+  const why = [item.error, causeText(item.text)].filter(Boolean).join(" · ");
   return html`<span title=${why}>${item.step && html`<code>${item.step}</code> `}<bdi class="muted">${why}</bdi></span>`;
 }
 
@@ -138,9 +130,9 @@ function NeedsALook({ items }) {
 /** What to do first on a fresh server. @type {[string, string][]} */
 const STEPS = [
   ["Check a definition", "flowserver validate flow.yaml"],
-  ["Host the functions that it calls", "flowserver functions serve functions.yaml"],
-  ["Give the flow to this server", "flowserver apply flow.yaml"],
-  ["Start it, and watch its steps", "flowserver start FLOW --input '{}' --wait"],
+  ["Host its functions", onThisServer("flowserver functions serve functions.yaml")],
+  ["Deploy the flow", onThisServer("flowserver apply flow.yaml")],
+  ["Start it, and watch its steps", onThisServer("flowserver start FLOW --input '{}' --wait")],
 ];
 
 function FirstSteps() {

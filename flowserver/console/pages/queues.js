@@ -1,6 +1,7 @@
 /** Queues and topics: how deep they are, what comes next, and what a person may send or delete. */
 import { html, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
+import { onThisServer } from "../commands.js";
 import { Confirm, Copy, Empty, Loading, Problem, Tabs, Took } from "../parts/basics.js";
 import { MessageDialog } from "../parts/message-dialog.js";
 import { Messages } from "../parts/messages.js";
@@ -94,7 +95,7 @@ function Queue({ name, onChanged, onClose }) {
   const actions = html`<button type="button" disabled=${!may("queues.send")} onClick=${() => setAsked("send")}>Send…</button>
     <button type="button" class="danger" disabled=${!may("queues.purge")} onClick=${() => setAsked("purge")}>Purge…</button>
     <button type="button" onClick=${reload}>Read again</button>
-    <${Copy} text=${`flowserver queues peek ${name}`} label="Copy as command" />`;
+    <${Copy} text=${onThisServer(`flowserver queues peek ${name}`)} label="Copy as command" />`;
   const oldest = messages.map((/** @type {any} */ each) => each.enqueuedTime).sort()[0];
   return html`<${Side} title=${html`<span class="mono">${name}</span>`} label=${`Queue ${name}`} onClose=${onClose} actions=${actions}>
     <${Problem} error=${counted.error ?? peeked.error} onRetry=${reload} />
@@ -141,7 +142,7 @@ function Topic({ name, onChanged, onClose }) {
     await reload();
   };
   const actions = html`<button type="button" disabled=${!may("topics.publish")} onClick=${() => setAsked(true)}>Publish…</button>
-    <${Copy} text=${`flowserver topics get ${name}`} label="Copy as command" />`;
+    <${Copy} text=${onThisServer(`flowserver topics get ${name}`)} label="Copy as command" />`;
   return html`<${Side} title=${html`<span class="mono">${name}</span>`} label=${`Topic ${name}`} onClose=${onClose} actions=${actions}>
     <${Problem} error=${error} onRetry=${reload} />
     ${data ? html`<div class="depths"><div><span class="count number">${data.undelivered.toLocaleString()}</span><span class="muted">not delivered yet</span></div></div>

@@ -2,6 +2,7 @@
 import { html, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
+import { onThisServer } from "../commands.js";
 import { Confirm, Copy, Empty, Loading, Problem, Status, Time } from "../parts/basics.js";
 import { JsonTree } from "../parts/json-tree.js";
 import { BackfillDialog, NoteDialog } from "../parts/schedule-dialogs.js";
@@ -71,7 +72,7 @@ export default function Schedules({ query }) {
         <${Table} label="Schedules" columns=${COLUMNS} rows=${list.rows} keyOf=${(/** @type {any} */ row) => row.id} loading=${list.loading} done=${list.done}
           current=${list.rows.find((row) => nameOf(row) === name)?.id}
           more=${list.more} onVisible=${list.onVisible} onOpen=${(/** @type {any} */ row) => setQuery({ schedule: nameOf(row) })}
-          empty=${!list.error && html`<${Empty} command="flowserver schedules create FLOW/nightly --cron '0 0 3 * * ?' --timezone Europe/Berlin">No flow starts by itself. Create a schedule:<//>`} />
+          empty=${!list.error && html`<${Empty} command=${onThisServer("flowserver schedules create FLOW/nightly --cron '0 0 3 * * ?' --timezone Europe/Berlin")}>No flow starts by itself. Create a schedule:<//>`} />
       </section>
     <//>
   </div>`;
@@ -100,7 +101,7 @@ function Details({ name, onChanged }) {
     <button type="button" disabled=${!data || !may("schedules.write")} onClick=${ask(toggle, "schedules.write")}>${toggle === "pause" ? "Pause…" : "Resume…"}</button>
     <button type="button" disabled=${!data || !may("schedules.run")} onClick=${ask("trigger", "schedules.run")}>Start now…</button>
     <button type="button" disabled=${!data || !may("schedules.run")} onClick=${ask("backfill", "schedules.run")}>Backfill…</button>
-    <${Copy} text=${`flowserver schedules get ${name}`} label="Copy as command" />`;
+    <${Copy} text=${onThisServer(`flowserver schedules get ${name}`)} label="Copy as command" />`;
   return html`<${Side} title=${html`<span class="mono">${name}</span>`} label=${`Schedule ${name}`} onClose=${() => setQuery({ schedule: null })} actions=${actions}>
     <${Problem} error=${error} onRetry=${reload} />
     ${started && html`<p role="status">Started <${Link} to=${path`/executions/${started.flowName}/${started.executionName}`} class="mono">${started.executionName}<//></p>`}

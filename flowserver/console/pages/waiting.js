@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { stylesheet } from "../css.js";
 import { useKeys } from "../keys.js";
+import { onThisServer } from "../commands.js";
 import { Copy, Empty, Loading, Problem, Time } from "../parts/basics.js";
 import { JsonTree } from "../parts/json-tree.js";
 import { ReportForm } from "../parts/report-form.js";
@@ -87,7 +88,7 @@ export default function Waiting({ query }) {
       <section class="panel">
         <${Table} label="Waiting tasks" columns=${COLUMNS} rows=${tasks} keyOf=${keyOf} loading=${list.loading} done=${list.done} current=${chosen && keyOf(chosen)}
           more=${list.paused ? undefined : list.more} onOpen=${choose} isDim=${isGone}
-          empty=${!list.error && html`<${Empty} command="flowserver tasks list">Nothing waits for people. A task step with <code>pattern: waitForCallback</code> waits here until its token is reported.<//>`}
+          empty=${!list.error && html`<${Empty} command=${onThisServer("flowserver tasks list")}>Nothing waits for people. A task step with <code>pattern: waitForCallback</code> waits here until its token is reported.<//>`}
           foot=${list.paused && html`<div class="table-foot"><button type="button" onClick=${list.more}>Look further</button></div>`} />
       </section>
     <//>
@@ -134,7 +135,7 @@ function FlowFilter({ flow }) {
  */
 function Task({ task, isGone, mode, onMode, onReport, onClose, focusRef }) {
   const runPath = path`/executions/${task.flowName}/${task.executionName}`;
-  const command = `flowserver tasks succeed ${task.taskToken} --output '{"approved": true}'`;
+  const command = onThisServer(`flowserver tasks succeed ${task.taskToken} --output '{"approved": true}'`);
   const { data, error } = useQuery(path`v1/flows/${task.flowName}/executions/${task.executionName}`);
   return html`<${Side} title=${html`<span ref=${focusRef} tabindex="-1" class="mono">${task.executionName}</span>`} label=${`Task ${task.stepName} of ${task.flowName}/${task.executionName}`} onClose=${onClose} actions=${html`<${Copy} text=${command} label="Copy as command" />`}>
     <${Facts} facts=${[

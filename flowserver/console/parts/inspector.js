@@ -8,6 +8,7 @@ import { Attempts } from "./inspector-attempts.js";
 import { Documents } from "./inspector-documents.js";
 import { Cause } from "./inspector-cause.js";
 import { JsonTree } from "./json-tree.js";
+import { causeText } from "./json-values.js";
 import { isMany } from "./step-story.js";
 
 stylesheet(new URL("./inspector.css", import.meta.url));
@@ -157,7 +158,7 @@ function Failures({ step, onSelect }) {
   if (!step.failures?.length) return null;
   return html`<section aria-label="Failed iterations"><h3>Failed</h3><ul class="inspector-list">
     ${step.failures.map((each) => html`<li key=${each.eventId}><button type="button" class="quiet link mono" onClick=${() => onSelect(each.path)}>${each.path}</button>
-      <span class="muted cut" title=${each.cause ?? ""}>${each.error}</span></li>`)}
+      <span class="muted cut" title=${causeText(each.cause)}>${each.error}</span></li>`)}
   </ul></section>`;
 }
 

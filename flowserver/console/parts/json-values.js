@@ -94,3 +94,22 @@ export function causeValue(cause) {
     return null;
   }
 }
+
+/** The message of a function's error document, also if the rest of that was cut. */
+const MESSAGE = /^\s*\{\s*"errorMessage"\s*:\s*("(?:[^"\\]|\\.)*("?))/s;
+
+/**
+ * What a cause says: functions put JSON with an `errorMessage` there.
+ * @param {string | null | undefined} cause @returns {string}
+ */
+export function causeText(cause) {
+  if (!cause) return "";
+  const parsed = causeValue(cause);
+  if (typeof parsed?.errorMessage === "string") return parsed.errorMessage;
+  const [, text = "", end] = (parsed === null && MESSAGE.exec(cause)) || [];
+  try {
+    return text ? JSON.parse(end ? text : `${text.replace(/\\u[\da-fA-F]{0,3}$/, "")}…"`) : cause;
+  } catch {
+    return cause;
+  }
+}

@@ -30,7 +30,7 @@ export function inputText(fields, values) {
   /** @typedef {Map<string, string | Tree>} Tree */
   const root = /** @type {Tree} */ (new Map());
   for (const names of fields) {
-    const given = (values[names.join(".")] ?? "").trim();
+    const given = valueOf(values, names.join(".")).trim();
     if (!given) continue;
     let tree = root;
     for (const name of names.slice(0, -1)) {
@@ -47,6 +47,11 @@ export function inputText(fields, values) {
     return lines.length ? `{\n${lines.join(",\n")}\n${indent}}` : "{}";
   };
   return written(root, "");
+}
+
+/** A field may have the name of a property that every object has, such as `constructor`. @param {Record<string, string>} values @param {string} path */
+function valueOf(values, path) {
+  return Object.hasOwn(values, path) ? values[path] : "";
 }
 
 /** @param {string} text */
@@ -67,7 +72,7 @@ export function StartFields({ fields, values, onChange }) {
       const path = names.join(".");
       return html`<label class="field" key=${path}>
         <span class="mono">${path}</span>
-        <input value=${values[path] ?? ""} spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => onChange({ ...values, [path]: event.currentTarget.value })} />
+        <input value=${valueOf(values, path)} spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => onChange({ ...values, [path]: event.currentTarget.value })} />
       </label>`;
     })}
   </div>`;

@@ -40,7 +40,20 @@ class List {
     this.pages = [];
     this.isReading = false;
     this.isChecking = false;
+    /** Rows that were changed from here, by id, until they are read again. @type {Set<string>} */
+    this.changed = new Set();
     this.rest = new Rest();
+  }
+
+  /** Whether the row may be otherwise by now. @param {any} row */
+  isPassing(row) {
+    return this.isLive(row) || this.changed.has(row.id);
+  }
+
+  /** Renew these rows with the next checks that see them. @param {string[]} ids @param {number} first @param {number} last rows that are visible */
+  async renew(ids, first, last) {
+    for (const id of ids) this.changed.add(id);
+    await this.check(first, last);
   }
 
   /** @param {string} [nextToken] @param {number} [limit] @returns {Promise<{rows: any[], token: string | undefined}>} */
@@ -92,19 +105,24 @@ class List {
   async check(first, last) {
     if (this.isReading || this.isChecking || !this.pages.length) return;
     this.isChecking = true;
+    const changed = new Set(this.changed);
     try {
       for (const [index, loaded] of this.pages.entries()) {
         const rows = this.state.peek().rows.slice(loaded.start, Math.min(loaded.start + loaded.length, last + 1));
-        const needed = 1 + rows.findLastIndex((row, offset) => loaded.start + offset >= first && this.isLive(row));
+        const needed = 1 + rows.findLastIndex((row, offset) => loaded.start + offset >= first && this.isPassing(row));
         if (index === 0) await this.checkFirst(loaded, needed);
         else if (needed) this.merge(loaded, await this.page(loaded.token, needed), false);
       }
       await this.renewAlone(first, last);
+      const seen = new Set(this.state.peek().rows.slice(first, last + 1).map((row) => row.id));
+      for (const id of changed) if (seen.has(id)) this.changed.delete(id);
     } catch {
       // The next check tries again; the frame says that the server cannot be reached.
     } finally {
       this.isChecking = false;
     }
+    // What was changed while the check ran was perhaps read before the change.
+    if (![...this.changed].every((id) => changed.has(id))) await this.check(first, last);
   }
 
   /** Whether the newest page has nothing any more of what is shown, so that reading it again would tell nothing. */
@@ -158,7 +176,7 @@ class List {
       renewed.set(row.id, Object.fromEntries(Object.keys(row).map((field) => [field, whole[field]])));
     };
     const missing = rows.filter(
-      (row, index) => index >= first && index <= last && (gone.has(row.id) || (isBeyond && index < pageEnd)) && this.isLive(row),
+      (row, index) => index >= first && index <= last && (gone.has(row.id) || (isBeyond && index < pageEnd)) && this.isPassing(row),
     );
     await changeMany(missing, renew, { signal });
     if (renewed.size) this.state.value = { ...this.state.peek(), rows: this.state.peek().rows.map((row) => renewed.get(row.id) ?? row) };
@@ -217,6 +235,7 @@ export function usePages(path, query, listName, { everySeconds = 0, isLive = () 
     more: () => list?.more(),
     reload: () => (times.value += 1),
     check: () => list?.check(visible.first, visible.last),
+    renew: (/** @type {string[]} */ ids) => list?.renew(ids, visible.first, visible.last),
     onVisible: (/** @type {number} */ first, /** @type {number} */ last) => Object.assign(visible, { first, last }),
   };
 }

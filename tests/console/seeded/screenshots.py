@@ -49,8 +49,11 @@ def main(folder: Path, names: list[str]) -> None:
         httpx.Client(base_url=server.url, trust_env=False, timeout=120) as rest,
         running_chromium() as browser,
     ):
-        Shop(rest, functions).seed()
-        take(browser, server.url, folder, names or list(PAGES))
+        shop, names = Shop(rest, functions), names or list(PAGES)
+        shop.seed_shop()
+        take(browser, server.url, folder, [name for name in names if "hostile" not in name])
+        shop.seed_attacks()
+        take(browser, server.url, folder, [name for name in names if "hostile" in name])
 
 
 if __name__ == "__main__":

@@ -106,6 +106,16 @@ class Shop:
 
     def seed(self) -> None:
         """Create all that `PAGES` shows; executions that end have ended then."""
+        self.seed_shop()
+        self.seed_attacks()
+
+    def seed_attacks(self) -> None:
+        """Create texts that attack the console."""
+        self.flow("hostile", HOSTILE, HOSTILE_TEXT)
+        self.start("hostile", "e", {HOSTILE_TEXT: RIGHT_TO_LEFT, "emoji": EMOJI, "script": HOSTILE_TEXT})
+
+    def seed_shop(self) -> None:
+        """Create what a user may see in a picture: nothing of it attacks the console."""
         assert self._functions is not None
         self._functions.register(str(self._rest.base_url), *FUNCTIONS)
         for name, path in (("polling", "polling"), ("book-trip", "saga"), ("approve-expense", "approval")):
@@ -117,8 +127,6 @@ class Shop:
             body = {"body": f'{{"parcel": {number}, "note": "{RIGHT_TO_LEFT}"}}'}
             self._rest.post("/v1/queues/labels/messages", json=body).raise_for_status()
         self._seed_orders()
-        self.flow("hostile", HOSTILE, HOSTILE_TEXT)
-        self.start("hostile", "e", {HOSTILE_TEXT: RIGHT_TO_LEFT, "emoji": EMOJI, "script": HOSTILE_TEXT})
         self.flow("large", LARGE)
         self.start("large", "e", {"items": list(range(42))})
         self.start("book-trip", "rome", {"soldOut": "car"})

@@ -1,10 +1,11 @@
 /** The two runs at the top of the page, and the choice of others. */
+import { onThisServer } from "../../commands.js";
 import { Empty, Loading, localTime, Panel, Problem, Time, Took } from "../../parts/basics.js";
 import { ExecutionStatus } from "../../parts/execution-status.js";
 import { Table } from "../../parts/table.js";
 import { Link, path } from "../../routes.js";
 import { useQuery } from "../../store.js";
-import { causeText } from "../execution/event-rows.js";
+import { causeText } from "../../parts/json-values.js";
 import { html, useMemo } from "../../vendor/preact.js";
 
 /** @typedef {import("./documents.js").Side} Side */
@@ -59,7 +60,7 @@ export function SecondRun({ side, onChoose }) {
   return html`<${Panel} title="Choose the run to compare with" class="list-panel grow">
     <${Problem} error=${error} onRetry=${reload} />
     <${Table} label="Runs of the flow" columns=${columns} rows=${rows} keyOf=${(/** @type {any} */ run) => run.id} loading=${!data && !error} done=${true}
-      onOpen=${choose} empty=${data && html`<${Empty} command=${`flowserver start ${side.flow}`}>This flow has no other run yet.<//>`} />
+      onOpen=${choose} empty=${data && html`<${Empty} command=${onThisServer(`flowserver start ${side.flow}`)}>This flow has no other run yet.<//>`} />
   <//>`;
 }
 

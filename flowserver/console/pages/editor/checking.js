@@ -4,12 +4,14 @@ import { useEffect, useMemo, useState } from "../../vendor/preact.js";
 
 /**
  * @typedef {import("../../parts/editor.js").Finding} Finding
- * @typedef {{findings: Finding[], graph: any, isFirst: boolean, isOld: boolean, error: any}} Check
+ * @typedef {{findings: Finding[], graph: any, checked: string | null, isFirst: boolean, isLate: boolean, isOld: boolean, error: any}} Check
  *   `graph`: the last one that could be drawn; `isOld`: it is that of an earlier text;
- *   `isFirst`: nothing was checked yet
+ *   `checked`: the text that was checked last; `isFirst`: nothing was checked yet; `isLate`: the findings are of an earlier text, and the check takes long
  */
 
 const PAUSE_MS = 250;
+/** A check that takes longer is said to be under way. */
+const LATE_MS = 1_000;
 
 /**
  * The check of a text, made a moment after the last change. A newer change ends the requests of an older one.
@@ -17,7 +19,7 @@ const PAUSE_MS = 250;
  * @param {string | null} text @returns {Check}
  */
 export function useCheck(text) {
-  const [check, setCheck] = useState(/** @type {Check} */ ({ findings: [], graph: null, isFirst: true, isOld: false, error: null }));
+  const [check, setCheck] = useState(/** @type {Check} */ ({ findings: [], graph: null, checked: null, isFirst: true, isLate: false, isOld: false, error: null }));
   useEffect(() => {
     if (text === null) return;
     const request = new AbortController();
@@ -27,22 +29,21 @@ export function useCheck(text) {
         const report = await ask("v1/definitions/validate", text, request.signal);
         const graph = report.valid ? await ask("v1/definitions/graph", text, request.signal) : null;
         if (request.signal.aborted) return;
-        setCheck((before) => ({
-          findings: report.diagnostics,
-          graph: graph ?? before.graph,
-          isOld: graph === null && before.graph !== null,
-          isFirst: false,
-          error: null,
-        }));
+        setCheck((before) => {
+          const kept = before.graph?.nodes.some((/** @type {any} */ node) => text.includes(node.name)) ? before.graph : null;
+          return { findings: report.diagnostics, graph: graph ?? kept, checked: text, isOld: graph === null && kept !== null, isFirst: false, isLate: false, error: null };
+        });
       } catch (error) {
         if (request.signal.aborted) return;
-        setCheck((before) => ({ ...before, isFirst: false, error }));
+        setCheck((before) => ({ ...before, checked: text, isFirst: false, isLate: false, error }));
         rest.begin(error, look);
       }
     };
     const timer = setTimeout(look, PAUSE_MS);
+    const late = setTimeout(() => setCheck((before) => ({ ...before, isLate: before.checked !== text })), LATE_MS);
     return () => {
       clearTimeout(timer);
+      clearTimeout(late);
       rest.end();
       request.abort();
     };

@@ -29,7 +29,7 @@ type: flow
 steps:
   - type: task
     name: ask
-    # Register the function: flowserver functions put office/ask --url URL
+    # Register the function: flowserver functions put office/ask URL
     resourceArn: acs:fc:::services/office/functions/ask
     pattern: waitForCallback
     timeoutSeconds: 86400

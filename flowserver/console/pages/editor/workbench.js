@@ -39,7 +39,7 @@ export function Workbench({ flow, text, onText, onSave, isUnsaved, error, title,
     [findings, rules],
   );
   const count = countOf(findings);
-  const state = check.error ? "The server did not check this text." : count || (check.isFirst ? "Checking…" : "No problems");
+  const state = check.error ? "The server did not check this text." : check.isFirst || check.isLate ? "Checking…" : count || "No problems";
 
   return html`<div class="page fills workbench">
     <header><div class="row grow">${title}</div><div class="row">${actions}</div></header>

@@ -1,15 +1,11 @@
 /** The commands of the command line that show or repeat what the page shows. */
 import { html } from "../../vendor/preact.js";
+import { onThisServer, quoted } from "../../commands.js";
 import { stringifyJson } from "../../exact-json.js";
 import { Copy, Dialog } from "../../parts/basics.js";
 
 const COMMAND_CHARACTERS = 100_000;
 const SHOWN_CHARACTERS = 600;
-
-/** A word of a shell command. @param {string} word */
-export function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
 
 /** @param {any} execution @returns {[string, string][]} label and command */
 export function commandsOf(execution) {
@@ -29,7 +25,7 @@ export function commandsOf(execution) {
   if (isOver ? execution.status !== "Succeeded" : execution.waitingSteps > 0) commands.push(["Redrive it", `flowserver executions redrive ${name}`]);
   if (!isOver && execution.parkedError) commands.push(["Restart it", `flowserver executions restart ${name}`]);
   if (!isOver) commands.push(["Stop it", `flowserver executions stop ${name}`]);
-  return commands;
+  return commands.map(([label, command]) => [label, onThisServer(command)]);
 }
 
 /** @param {{execution: any, onClose: () => void}} props */

@@ -1,5 +1,5 @@
 /** Events as rows of a list: what one line says of an event. Their documents are left out, so that many rows stay small. */
-import { causeValue, preview } from "../../parts/json-values.js";
+import { causeText, preview } from "../../parts/json-values.js";
 
 /**
  * @typedef {{id: number, cause: number, type: string, name: string, path: string, isPlaced: boolean, at: number, text: string, tone: Tone}} EventRow
@@ -48,16 +48,6 @@ function textOf(detail) {
     if (detail[name] !== undefined && detail[name] !== null) return `${name} ${preview(detail[name], TEXT_CHARACTERS - 20)}`;
   }
   return detail.index === undefined ? "" : `${detail.index + 1} of ${detail.total ?? "?"}`;
-}
-
-/**
- * What a cause says: functions put JSON with an `errorMessage` there.
- * @param {string | null | undefined} cause @returns {string}
- */
-export function causeText(cause) {
-  if (!cause) return "";
-  const parsed = causeValue(cause);
-  return typeof parsed?.errorMessage === "string" ? parsed.errorMessage : cause;
 }
 
 /** Groups of types that the list can be filtered by. @type {Record<string, {label: string, types: string[]}>} */

@@ -1,10 +1,10 @@
 /** What the execution is and how it fares, and what may be done with it. */
 import { html, useState } from "../../vendor/preact.js";
 import { Confirm, Status, Time, Took } from "../../parts/basics.js";
+import { causeText } from "../../parts/json-values.js";
 import { useKeys } from "../../keys.js";
 import { Link, path } from "../../routes.js";
 import { api, may, useQuery } from "../../store.js";
-import { causeText } from "./event-rows.js";
 import { ExecutionLink } from "./execution-link.js";
 import { CommandDialog } from "./command-dialog.js";
 import { RedriveDialog } from "./redrive-dialog.js";
@@ -28,7 +28,7 @@ export function Header(props) {
       <${Status} status=${status} />
       ${!isNow && html`<span class="execution-past" role="status">Paused by you after event ${at.toLocaleString()}
         <button type="button" onClick=${onLive}>${execution.status === "Running" ? "Back to live" : "Back to the end"}</button></span>`}
-      ${isNow && execution.error && html`<span class="execution-error" title=${execution.cause ?? ""}>
+      ${isNow && execution.error && html`<span class="execution-error" title=${causeText(execution.cause)}>
         ${execution.failedStep && html`at <button type="button" class="quiet link mono" title=${execution.failedStep} onClick=${() => onSelect(execution.failedStep)}>${execution.failedStep}</button> · `}
         <span class="mono">${execution.error}</span>${execution.cause && html`: <bdi>${causeText(execution.cause).slice(0, 300)}</bdi>`}
       </span>`}

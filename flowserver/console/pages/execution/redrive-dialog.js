@@ -112,7 +112,7 @@ function Plan({ plan }) {
     ${data.redriveInstead && html`<p>Redrive <${ExecutionLink} of=${data.redriveInstead} /> instead.</p>`}</div>`;
   const steps = (/** @type {number} */ count) => (count === 1 ? "1 step runs" : `${count.toLocaleString()} steps run`);
   return html`<div class="redrive-plan" role="status">
-    <p>${steps(data.againCount)} again${data.keptCount ? `, ${data.keptCount.toLocaleString()} kept` : ""}.${data.callsAgainCount ? ` ${data.callsAgainCount.toLocaleString()} calls are made again with the same idempotency key.` : ""}</p>
+    <p>${steps(data.againCount)} again${data.keptCount ? `, ${data.keptCount.toLocaleString()} kept` : ""}.${data.callsAgainCount ? ` ${data.callsAgainCount === 1 ? "1 call is" : `${data.callsAgainCount.toLocaleString()} calls are`} retried with the same idempotency key.` : ""}</p>
     <ul>${data.again.slice(0, SHOWN).map((/** @type {any} */ each) => html`<li key=${each.path}><code>${each.path}</code> <span class="muted">${each.why}</span></li>`)}
       ${data.againCount > SHOWN && html`<li class="muted">and ${(data.againCount - SHOWN).toLocaleString()} more</li>`}</ul>
   </div>`;

@@ -1,4 +1,5 @@
 /** Aliases, with the versions among which each divides the starts. */
+import { onThisServer } from "../../commands.js";
 import { Confirm, Empty, Loading, Panel, Problem } from "../../parts/basics.js";
 import { path } from "../../routes.js";
 import { api, may } from "../../store.js";
@@ -16,7 +17,7 @@ export function Aliases({ flow, answer, versions }) {
   return html`<${Panel} class="list" title="Aliases" actions=${isAllowed && versions.length > 0 && html`<button type="button" class="small" onClick=${blank}>New alias…</button>`}>
     <${Problem} error=${answer.error} onRetry=${answer.reload} />
     ${!answer.data && !answer.error && html`<${Loading} />`}
-    ${answer.data && !rows.length && html`<${Empty} command=${`flowserver aliases create ${flow}/prod --version ${versions[0]?.version ?? 1}`}>An alias names the version that starts use, or divides them between two.<//>`}
+    ${answer.data && !rows.length && html`<${Empty} command=${onThisServer(`flowserver aliases create ${flow}/prod --version ${versions[0]?.version ?? 1}`)}>An alias names the version that starts use, or divides them between two.<//>`}
     <ul>
       ${rows.map((alias) => html`<li key=${alias.name}>
         <span class="mono cut" title=${alias.name}>${alias.name}</span>

@@ -1,4 +1,5 @@
 /** The schedules of a flow, with the time of the next start of each. */
+import { onThisServer } from "../../commands.js";
 import { Empty, Loading, Panel, Problem, Status, Time } from "../../parts/basics.js";
 import { Link, path } from "../../routes.js";
 import { useQuery } from "../../store.js";
@@ -13,7 +14,7 @@ export function Schedules({ flow }) {
   return html`<${Panel} class="list" title="Schedules" actions=${rows.length > 0 && html`<${Link} to="/schedules" query=${{ flow }}>All<//>`}>
     <${Problem} error=${answer.error} onRetry=${answer.reload} />
     ${!answer.data && !answer.error && html`<${Loading} />`}
-    ${answer.data && !rows.length && html`<${Empty} command=${`flowserver schedules create ${flow}/hourly --every 1h`}>Nothing starts it by itself.<//>`}
+    ${answer.data && !rows.length && html`<${Empty} command=${onThisServer(`flowserver schedules create ${flow}/hourly --every 1h`)}>Nothing starts it by itself.<//>`}
     <ul>
       ${rows.map((/** @type {any} */ row) => html`<li key=${row.name}>
         <span class="mono cut" title=${row.description || row.name}>${row.name}</span>

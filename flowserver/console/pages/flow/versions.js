@@ -1,4 +1,5 @@
 /** Published versions, the newest first, with the aliases that choose them. */
+import { onThisServer } from "../../commands.js";
 import { Empty, Loading, Panel, Problem, Time } from "../../parts/basics.js";
 import { Link, path } from "../../routes.js";
 import { may } from "../../store.js";
@@ -13,7 +14,7 @@ export function Versions({ flow, answer, aliases, chosen, onPublish }) {
   return html`<${Panel} class="list" title="Versions" actions=${may("versions.publish") && html`<button type="button" class="small" onClick=${onPublish}>Publish…</button>`}>
     <${Problem} error=${answer.error} onRetry=${answer.reload} />
     ${!answer.data && !answer.error && html`<${Loading} />`}
-    ${answer.data && !rows.length && html`<${Empty} command=${`flowserver versions publish ${flow}`}>There are no versions: runs use the saved definition. Publish one above, or with:<//>`}
+    ${answer.data && !rows.length && html`<${Empty} command=${onThisServer(`flowserver versions publish ${flow}`)}>There are no versions: runs use the saved definition. Publish one above, or with:<//>`}
     <ul>
       ${rows.map((/** @type {any} */ row, /** @type {number} */ index) => html`<li key=${row.version} aria-current=${String(row.version) === chosen ? "true" : undefined}>
         <${Link} class="mono" to=${path`/flows/${flow}`} query=${{ version: row.version }} aria-label=${`Version ${row.version}`}>${row.version}<//>
@@ -23,7 +24,7 @@ export function Versions({ flow, answer, aliases, chosen, onPublish }) {
         ${rows[index + 1] ? html`<${Link} to=${path`/flows/${flow}`} query=${{ version: row.version, against: rows[index + 1].version }} aria-label=${`diff of version ${row.version}`}>diff<//>` : html`<span class="gap"></span>`}
       </li>`)}
     </ul>
-    ${answer.data?.nextToken && html`<p class="muted foot">Older versions: <code>flowserver versions list ${flow}</code></p>`}
+    ${answer.data?.nextToken && html`<p class="muted foot">Older versions: <code>${onThisServer(`flowserver versions list ${flow}`)}</code></p>`}
   <//>`;
 }
 

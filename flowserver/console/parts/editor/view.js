@@ -113,7 +113,7 @@ export class CodeView {
     const offset = offsetsIn(this.view.state.doc.toString());
     const diagnostics = findings.map((found) => {
       const from = offset(found.line, found.column);
-      const to = Math.max(from, offset(found.endLine, found.endColumn));
+      const to = Math.max(from, Math.min(offset(found.endLine, found.endColumn), this.view.state.doc.lineAt(from).to)); // of a whole step its first line
       return { from, to, severity: found.severity, message: found.message, renderMessage: () => explained(found) };
     });
     this.view.dispatch(setDiagnostics(this.view.state, diagnostics));
