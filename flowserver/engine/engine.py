@@ -13,9 +13,19 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.threads import run_aside
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_items import Envelope
+from flowserver.engine.commit.committer import all_of
+from flowserver.engine.executions.recovery import stop_of_ownerless
 from flowserver.engine.executions.step_calls import log_fields
 from flowserver.engine.parts import Parts
-from flowserver.machine.commands import Caller, CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
+from flowserver.machine.commands import (
+    Caller,
+    CancelInvocation,
+    Command,
+    InvokeTask,
+    ReportCallback,
+    StopInvocation,
+    StopSubFlow,
+)
 from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
@@ -205,6 +215,8 @@ class Engine(Parts):
             self._carry_out(execution, caller, command)
         if changes.unwanted:
             self.follow(self.invocations.stop_all(changes.unwanted))
+        if changes.ownerless:
+            self.follow(all_of(self.committer.submit(stop_of_ownerless(each)) for each in changes.ownerless))
         for scope_id in changes.touched & execution.scopes.keys():
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
@@ -243,8 +255,8 @@ class Engine(Parts):
                 if not self.dispatcher.cancel(key, unless_begun=unless_begun) and not self.membership.is_alone:
                     notice = self.membership.announce()
                     (notice.dropped_unless_begun if unless_begun else notice.dropped).append(key)
-            case InvokeTask() | StopInvocation():
-                pass  # the wait has ended already; `_act` stops the invocations that were found
+            case InvokeTask() | StopInvocation() | StopSubFlow():
+                pass  # the wait has ended already; `_act` stops the invocations and sub-flows that were found
             case ReportCallback(token, result):
                 self.follow(self.callbacks.deliver(execution.execution_id, token, result))
             case _:

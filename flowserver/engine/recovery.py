@@ -66,6 +66,8 @@ class Found(Generic[C, K, U]):
     unwanted: list[str]
     """Executions of deleted flows; invocations that a turn gave up."""
     untold: list[U]
+    ownerless: list[str] = field(default_factory=list)
+    """Sub-flows that no step waits for."""
     ready: list[str] = field(default_factory=list)
     """Executions with a scope that can go on."""
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, get_args
 
 from flowserver.base.limits import Limits
 from flowserver.base.names import NAME
-from flowserver.language.graph import Pattern
+from flowserver.language.graph import ChildLifecycle, Pattern
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 from flowserver.language.resources import ACTION_PATTERN, RESOURCE_PATTERN, START_EXECUTION
 
@@ -234,6 +234,13 @@ _TASK = _step(
     ),
     Field("catch", (Shape.LIST,), "Where to go on after an error; the first rule that names it is used."),
     Field("errorMappings", (Shape.LIST,), "Builds the output after a caught error.", default="an empty object"),
+    Field(
+        "childLifecycle",
+        (Shape.TEXT,),
+        "Of a `sync` sub-flow: `owned` stops it when the step no longer waits for it, `independent` lets it run on.",
+        default="the setting `child_lifecycle`",
+        words=get_args(ChildLifecycle),
+    ),
     output=_LOCAL_OUTPUT,
     exactly_one=("resourceArn", "action"),
 )

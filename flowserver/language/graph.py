@@ -172,6 +172,12 @@ class TaskStep(StepBase):
     retry: tuple[RetryPolicy, ...] = ()
     catch: tuple[CatchRule, ...] = ()
     error_mappings: Mappings | None = None
+    child_lifecycle: ChildLifecycle | None = None
+
+    @property
+    def awaits_sub_flow(self) -> bool:
+        """Whether the step waits for the end of the execution that it starts."""
+        return isinstance(self.target, FlowTarget) and self.pattern is Pattern.SYNC
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """Reads `task`: its target, its parameters, and its handling of errors."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, get_args
 
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import CATCH, RETRY
 from flowserver.language.graph import (
     CatchRule,
+    ChildLifecycle,
+    FlowTarget,
     Pattern,
     RetryPolicy,
     Target,
@@ -20,6 +22,8 @@ from flowserver.language.resources import ResourceError, expand_ref, parse_actio
 from flowserver.language.service_params import read_parameters
 from flowserver.language.step_context import StepBasics, StepContext
 from flowserver.language.targets import offered_patterns, title_of
+
+LIFECYCLES: Final = get_args(ChildLifecycle)
 
 
 def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) -> TaskStep | None:
@@ -52,6 +56,7 @@ def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) 
         retry=tuple(retry),
         catch=tuple(catch),
         error_mappings=error_mappings,
+        child_lifecycle=_child_lifecycle(reader, attributes, target, pattern),
     )
 
 
@@ -83,6 +88,22 @@ def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | N
         hint = Hint.OFFERED_PATTERNS.of(patterns=" or ".join(f"`{offered}`" for offered in offered_patterns(target)))
         reader.report.error("pattern-not-offered", node.span, message, hint)
     return pattern
+
+
+def _child_lifecycle(
+    reader: AttributeReader, attributes: Attributes, target: Target, pattern: Pattern
+) -> ChildLifecycle | None:
+    node = attributes.get("childLifecycle", ScalarNode)
+    if node is None:
+        return None
+    if node.text not in LIFECYCLES:
+        message = f"{shown(node.text)} is neither `owned` nor `independent`"
+        reader.report.error("bad-value", node.span, message, reader.work.similar(node.text, LIFECYCLES))
+        return None
+    if not isinstance(target, FlowTarget) or pattern is not Pattern.SYNC:
+        message = "`childLifecycle` is for a `resourceArn` of a flow with `pattern: sync`"
+        reader.report.error("bad-value", attributes.key_span("childLifecycle"), message)
+    return "owned" if node.text == "owned" else "independent"
 
 
 def _retry_policy(reader: AttributeReader, attributes: Attributes) -> RetryPolicy:

@@ -1,14 +1,15 @@
 """Commands of the machine to the engine. They are data; the engine carries them out only after the turn's commit.
 
 No row holds a command. If the node dies after the commit, recovery finds the reason for it in other rows: the scope
-that waits for the call, the asynchronous invocation that the commit marked, the callback that the header owes.
+that waits for the call, the asynchronous invocation or sub-flow that the commit marked, the callback that the header
+owes.
 """
 
 import msgspec
 
 from flowserver.base.derived_ids import derived_id
 from flowserver.base.json_values import Json, JsonObject
-from flowserver.language.graph import Pattern, Target
+from flowserver.language.graph import ChildLifecycle, Pattern, Target
 from flowserver.machine.messages import Result
 
 
@@ -41,6 +42,8 @@ class InvokeTask(msgspec.Struct, frozen=True):
     submission_key: str
     """The key of the invocation or message that this attempt submits. A retry submits another."""
     deadline_at: int | None
+    child_lifecycle: ChildLifecycle | None = None
+    """As the step has it; None for the server's setting."""
     asynchronous: bool = False
     """Submit an asynchronous invocation of the function; the answer is only that it was submitted."""
 
@@ -61,12 +64,19 @@ class CancelInvocation(msgspec.Struct, frozen=True):
 
 
 class StopInvocation(msgspec.Struct, frozen=True):
-    """Stop this asynchronous invocation or, without a key, all that the execution has submitted: none is needed now.
+    """Stop this asynchronous invocation or, without a key, all that the execution has submitted, and the sub-flows that
+    it owns: none is needed now.
 
     An invocation, unlike a call, may have been submitted long ago, so this command is stored with the turn's commit.
     """
 
     submission_key: str | None = None
+
+
+class StopSubFlow(msgspec.Struct, frozen=True):
+    """Stop the sub-flow that this wait owns, if it owns one. Stored with the turn's commit, like `StopInvocation`."""
+
+    wait_id: int
 
 
 class ReportCallback(msgspec.Struct, frozen=True):
@@ -76,4 +86,4 @@ class ReportCallback(msgspec.Struct, frozen=True):
     result: Result
 
 
-Command = InvokeTask | CancelInvocation | StopInvocation | ReportCallback
+Command = InvokeTask | CancelInvocation | StopInvocation | StopSubFlow | ReportCallback

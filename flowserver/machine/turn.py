@@ -19,7 +19,7 @@ from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import MISSING, Missing, find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
-from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
+from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation, StopSubFlow
 from flowserver.machine.data_sizes import Sizes
 from flowserver.machine.events import Event, EventType, Part, cut
 from flowserver.machine.kept_scopes import Kept, Taken, keep_scopes
@@ -56,10 +56,8 @@ STALE = Outcome(OutcomeKind.STALE)
 ENDED = Outcome(OutcomeKind.ENDED)
 NOT_NOW = Outcome(OutcomeKind.NOT_NOW)
 
-
 STOPS_ALL = (Status.STOPPED, Status.TIMED_OUT)
 """Ends that the execution did not come to by itself: nothing that it has submitted is wanted any more."""
-
 
 STEP_BYTES: Final = 16_384
 """Writing this much of an event's text takes about as long as one step."""
@@ -211,7 +209,14 @@ class Turn:
             commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
         if self._holds_invocation(scope):
             commands.append(StopInvocation(submission_key(self.execution.execution_id, scope)))
-        return commands
+        return commands + self.stop_of_sub_flow(scope)
+
+    def stop_of_sub_flow(self, scope: Scope) -> list[Command]:
+        """The command that stops the sub-flow that the scope may own. The end from outside stops all."""
+        if scope.wait not in (WaitKind.TASK, WaitKind.CHILD) or self.execution.status in STOPS_ALL:
+            return []
+        step = self.step_of(scope)
+        return [StopSubFlow(scope.wait_id)] if isinstance(step, TaskStep) and step.awaits_sub_flow else []
 
     def _holds_invocation(self, scope: Scope) -> bool:
         """Whether the scope waits for an asynchronous invocation. The end of the execution from outside stops all."""

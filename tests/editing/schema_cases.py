@@ -99,7 +99,13 @@ FULL: dict[str, Any] = {
             **_CALLED,
         ),
         _task("alone", resourceArn="acs:fc:::functions/f/q", serviceParams={"InvocationType": "$.how"}),
-        _task("child", resourceArn="acs:fnf:::flow/child", serviceParams={"Input": "$", "Qualifier": 3}),
+        _task(
+            "child",
+            resourceArn="acs:fnf:::flow/child",
+            pattern="sync",
+            serviceParams={"Input": "$", "Qualifier": 3},
+            childLifecycle="independent",
+        ),
         _task(
             "queue",
             resourceArn="acs:mns:::/queues/jobs/messages",

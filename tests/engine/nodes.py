@@ -18,6 +18,7 @@ from flowserver.engine.engine import Engine
 from flowserver.engine.executions.message_sender import QueueBodies
 from flowserver.engine.options import EngineOptions
 from flowserver.invokers.brokers import read_outlets
+from flowserver.language.graph import ChildLifecycle
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
 from flowserver.store.cluster.nodes import remove_node
@@ -183,6 +184,7 @@ async def running_node(
     queues: Mapping[str, str] | None = None,
     queue_bodies: QueueBodies = "base64",
     tracer: Tracer | None = None,
+    child_lifecycle: ChildLifecycle = "owned",
 ) -> AsyncIterator[Node]:
     """`queues` are kept by brokers, as in the settings."""
     engine = Engine(
@@ -191,7 +193,12 @@ async def running_node(
         limits=limits or Limits(),
         tokens=tokens,
         node_id=node_id,
-        options=EngineOptions(outlets=read_outlets(queues or {}), queue_bodies=queue_bodies, tracer=tracer),
+        options=EngineOptions(
+            outlets=read_outlets(queues or {}),
+            queue_bodies=queue_bodies,
+            tracer=tracer,
+            child_lifecycle=child_lifecycle,
+        ),
     )
     async with engine.running(drain_seconds):
         yield Node(engine, database)

@@ -20,12 +20,19 @@ from flowserver.engine.commit.batch_items import Envelope, Item, Write
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
-from flowserver.engine.executions.recovery import TaskRecovery, result_of
+from flowserver.engine.executions.recovery import TaskRecovery, result_of, stop_of_ownerless
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.recovery import LostCalls
 from flowserver.engine.schedules.loop import ScheduleLoop, request_of
 from flowserver.language.graph import Flow
-from flowserver.machine.commands import Caller, CancelInvocation, InvokeTask, ReportCallback, StopInvocation
+from flowserver.machine.commands import (
+    Caller,
+    CancelInvocation,
+    InvokeTask,
+    ReportCallback,
+    StopInvocation,
+    StopSubFlow,
+)
 from flowserver.machine.messages import Continue, Result, Start, TaskReported
 from flowserver.store.access_keys import delete_expired_nonces
 from flowserver.store.definition_cache import DefinitionCache
@@ -223,10 +230,12 @@ class Node:
                     cancelled.add((execution.execution_id, scope_id, wait_id))
                 case ReportCallback(token, result):
                     self.deliver(execution.execution_id, token, result)
-                case StopInvocation():
-                    pass  # no asynchronous invocations run here
+                case StopInvocation() | StopSubFlow():
+                    pass  # no asynchronous invocations run here; the sub-flows that were found are stopped below
                 case _:
                     assert_never(command)
+        for execution_id in changes.ownerless:
+            self.send(stop_of_ownerless(execution_id))
         if cancelled:
             self._cancel(cancelled, {key[1:] for key in cancelled if _is_ordered(changes, key)})
 

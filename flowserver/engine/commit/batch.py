@@ -47,6 +47,7 @@ from flowserver.store.executions.loading import load_headers
 from flowserver.store.executions.saving import Changes, clear_callback, park_execution, save_changes
 from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
+from flowserver.store.executions.sub_flows import is_ownerless
 from flowserver.store.invocations.untold_results import clear_invocation_callbacks
 from flowserver.store.sql.prepared import execute_plain, send_waiting
 
@@ -239,6 +240,8 @@ class Batch:
         if is_parked and not isinstance(envelope.message, ENDING):
             return Receipt(ReceiptKind.PARKED)
         if not self._is_leased(envelope, stored):
+            return Receipt(ReceiptKind.STALE)
+        if envelope.if_ownerless and not is_ownerless(self._connection, envelope.execution_id):
             return Receipt(ReceiptKind.STALE)
         if (receipt := self._first_receipt(envelope)) is not None:
             return receipt

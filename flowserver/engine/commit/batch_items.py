@@ -90,6 +90,8 @@ class Envelope(msgspec.Struct, frozen=True):
     """That of the signed request that submits it. If it was used before, nothing is done: SignatureNonceUsed."""
     caller: str = ""
     """The access key of the request that submits it; "" if it has none."""
+    if_ownerless: bool = False
+    """Stale unless the execution is a sub-flow that is marked to be stopped: a redrive may have taken the mark away."""
 
 
 class Write(msgspec.Struct, frozen=True):

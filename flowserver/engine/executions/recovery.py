@@ -1,4 +1,5 @@
-"""Recovery of executions: their calls, ready scopes, callbacks that were not delivered, executions of deleted flows."""
+"""Recovery of executions: their calls, ready scopes, callbacks that were not delivered, executions of deleted flows,
+sub-flows without an owner."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -30,6 +31,7 @@ from flowserver.store.executions.due import (
     tasks_of_node,
 )
 from flowserver.store.executions.saving import release_tasks
+from flowserver.store.executions.sub_flows import ownerless_sub_flows
 
 FOUND_PER_SWEEP = 1_000
 RELEASED_AT_ONCE = 1_000
@@ -68,6 +70,7 @@ class TaskRecovery:
                 orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
                 dropped=unseen - leased_among(connection, node_id, unseen),
                 unwanted=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
+                ownerless=ownerless_sub_flows(connection, FOUND_PER_SWEEP),
                 untold=due_callbacks(connection, FOUND_PER_SWEEP, skip=self._callbacks_to_skip),
                 ready=ready_executions(connection, FOUND_PER_SWEEP),
             )
@@ -87,7 +90,7 @@ class TaskRecovery:
         own = found if scope == "all" else self.own_share(found)
         applied = await self._submit(list(self.messages(own, lost)))
         await all_of(self._callbacks.deliver(due.execution_id, due.token, result_of(due)) for due in own.untold)
-        sizes = len(found.orphans), len(found.unwanted), len(found.untold), len(found.ready)
+        sizes = len(found.orphans), len(found.unwanted), len(found.untold), len(found.ready), len(found.ownerless)
         return Resumed(
             calls=applied[RetryLostCall],
             executions=applied[Continue],
@@ -115,6 +118,7 @@ class TaskRecovery:
             found,
             orphans=[ref for ref in found.orphans if owns(ref.execution_id)],
             unwanted=list(filter(owns, found.unwanted)),
+            ownerless=list(filter(owns, found.ownerless)),
             untold=[due for due in found.untold if owns(due.execution_id)],
             ready=list(filter(owns, found.ready)),
         )
@@ -127,6 +131,7 @@ class TaskRecovery:
             yield Envelope(execution_id, Continue())
         for execution_id in found.unwanted:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
+        yield from map(stop_of_ownerless, found.ownerless)
 
     async def _submit(self, envelopes: list[Envelope]) -> Counter[type]:
         """Submit all; returns how many had an effect, by type of message."""
@@ -157,6 +162,12 @@ class TaskRecovery:
         keys = [key for key in map(_key, held) if not self._dispatcher.has_begun(key)]
         release_tasks(connection, keys, node_id)
         return following
+
+
+def stop_of_ownerless(execution_id: str) -> Envelope:
+    """The message that stops a sub-flow for which no step waits."""
+    stop = Stop("FnF.NotAwaited", "the step that started it no longer waits for it")
+    return Envelope(execution_id, stop, if_ownerless=True)
 
 
 def _key(ref: ScopeRef) -> TaskKey:

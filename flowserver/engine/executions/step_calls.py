@@ -171,9 +171,8 @@ class StepCalls:
         return Success(reply_to_start(child_id, flow.name, flow.definition, request.name, request.input_text, now_ms))
 
     def _owns(self, command: InvokeTask) -> bool:
-        return (
-            command.token is not None and command.pattern is Pattern.SYNC and self._starter.child_lifecycle == "owned"
-        )
+        is_owned = (command.child_lifecycle or self._starter.child_lifecycle) == "owned"
+        return is_owned and command.token is not None and command.pattern is Pattern.SYNC
 
     def _traceparent(self, caller: Caller, command: InvokeTask) -> str:
         traces = self._traces

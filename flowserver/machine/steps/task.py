@@ -65,10 +65,12 @@ def take_reply(turn: Turn, scope: Scope, message: TaskReplied) -> None:
     if submits and _is_unusable(turn, result):
         result = Success({})  # the immediate answer of a submission is not its result, so any will do
     if isinstance(result, Failure):
+        stop = turn.stop_of_sub_flow(scope)  # its start may have been committed although its call failed
         _fail_attempt(turn, scope, step, _failure_event(result, submits=submits), result, message.request_id)
+        turn.commands += stop
     elif submits:
         turn.record_in(scope, EventType.TASK_SUBMITTED, output=result.output, **_known(message.request_id))
-        kind = WaitKind.CHILD if isinstance(step.target, FlowTarget) and _is_sync(step) else WaitKind.TOKEN
+        kind = WaitKind.CHILD if step.awaits_sub_flow else WaitKind.TOKEN
         turn.change_wait(scope, kind, scope.wake_at)
     else:
         _succeed(turn, scope, result.output, message.request_id)
@@ -170,6 +172,7 @@ def order_of(execution_id: str, scope: Scope, step: TaskStep, token_for: TokenMa
         submission_key=submission_key(execution_id, scope),
         deadline_at=scope.wake_at,
         asynchronous=is_asynchronous(step, _input(scope)),
+        child_lifecycle=step.child_lifecycle,
     )
 
 

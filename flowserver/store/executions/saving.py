@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.json_values import dump_json
-from flowserver.machine.commands import Command, InvokeTask, StopInvocation
+from flowserver.machine.commands import Command, InvokeTask, StopInvocation, StopSubFlow
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
@@ -27,6 +27,7 @@ from flowserver.store.executions.kept_scopes import KeptChanges, keep_scopes
 from flowserver.store.executions.loading import lock_versions
 from flowserver.store.executions.saving_headers import VersionConflict, save_headers
 from flowserver.store.executions.stored_execution import SavedScope, StoredExecution
+from flowserver.store.executions.sub_flows import mark_ownerless, mark_ownerless_of
 from flowserver.store.invocations.stop_marks import mark_unwanted, mark_unwanted_of
 from flowserver.store.schema.tables import NOT_ENDED, executions, finished_items, scopes
 from flowserver.store.sql.prepared import execute_many, write_later
@@ -53,6 +54,8 @@ class Changes:
     """Whether its error and failed step are to be saved although it runs: a step waits for a redrive."""
     unwanted: list[str] = field(default_factory=list)
     """Keys of the asynchronous invocations that must be stopped; set when the changes are saved."""
+    ownerless: list[str] = field(default_factory=list)
+    """Ids of the sub-flows that must be stopped; set when the changes are saved."""
     is_new: bool = field(init=False)
     """Whether the execution has no row yet."""
 
@@ -276,18 +279,24 @@ def _child_of(execution: Execution, scope: Scope) -> str | None:
 
 
 def _mark_unwanted(connection: Connection, batch: Sequence[Changes]) -> None:
-    """Mark invocations that the turns want stopped, after the scopes are saved.
+    """Mark invocations and sub-flows that the turns want stopped, after the new executions and the scopes are saved.
 
     Submitting an invocation locks its scope's row, so it has either committed already or will find the scope changed.
+    The start of a sub-flow that a step owns does the same.
     """
-    wishes = [(changes, each) for changes in batch for each in changes.commands if isinstance(each, StopInvocation)]
+    stops = (StopInvocation, StopSubFlow)
+    wishes = [(changes, each) for changes in batch for each in changes.commands if isinstance(each, stops)]
     if not wishes:
         return
     by_id = {changes.stored.execution.execution_id: changes for changes, _ in wishes}
-    keys = [wish.submission_key for _, wish in wishes if wish.submission_key is not None]
-    whole = [changes.stored.execution.execution_id for changes, wish in wishes if wish.submission_key is None]
+    ids = [(changes.stored.execution.execution_id, wish) for changes, wish in wishes]
+    keys = [wish.submission_key for _, wish in ids if isinstance(wish, StopInvocation) and wish.submission_key]
+    whole = [execution_id for execution_id, wish in ids if wish == StopInvocation()]
+    waits = [(execution_id, wish.wait_id) for execution_id, wish in ids if isinstance(wish, StopSubFlow)]
     for execution_id, key in [*mark_unwanted(connection, keys), *mark_unwanted_of(connection, whole)]:
         by_id[execution_id].unwanted.append(key)
+    for parent_id, execution_id in [*mark_ownerless(connection, waits), *mark_ownerless_of(connection, whole)]:
+        by_id[parent_id].ownerless.append(execution_id)
 
 
 def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:

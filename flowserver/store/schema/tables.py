@@ -63,6 +63,7 @@ PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
 
 WAITING_FOR_REDRIVE = text("waiting_steps > 0 AND stopped_at IS NULL")
 SUB_FLOW = text("parent_id IS NOT NULL")
+NOT_STOPPED = text("stopped_at IS NULL")
 STOP_DUE = text("stop_due AND stopped_at IS NULL")
 
 executions = Table(
