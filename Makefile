@@ -22,7 +22,9 @@ RUNTIME := $(VENV)/.runtime
 PROJECT := $(VENV)/.project
 TESTING := $(VENV)/.testing
 SDK_V3 := $(VENV)/sdk-v3/.installed
+OPENAPI_CLIENT := $(VENV)/openapi-client/.installed
 SDK_NODE := tests/sdk/node/node_modules/.package-lock.json
+OPENAPI_NODE := tests/openapi/node_modules/.package-lock.json
 CONSOLE := tests/console/node_modules/.package-lock.json
 YAML_SERVER := tests/editing/yaml_language_server/node_modules/.package-lock.json
 CHROMIUM := tests/console/node_modules/.chromium/fonts/fonts.conf
@@ -62,7 +64,7 @@ covered: $(TESTING)
 	$(PYTEST) --cov --cov-report= $(FULLY_COVERED)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
-testing: $(TESTING) $(SDK_V3) $(SDK_NODE) $(YAML_SERVER) $(CHROMIUM) ## Install what tests, proofs and benchmarks need
+testing: $(TESTING) $(SDK_V3) $(OPENAPI_CLIENT) $(SDK_NODE) $(OPENAPI_NODE) $(YAML_SERVER) $(CHROMIUM) ## Install what tests, proofs and benchmarks need
 
 lowest: ## Test with the oldest libraries that pyproject.toml allows
 newest: ## Test with the newest libraries that pyproject.toml allows
@@ -128,10 +130,11 @@ lock: $(TESTING) ## Update the lock files from pyproject.toml and package.json (
 	$(UV_COMPILE) pyproject.toml $(EXTRAS:%=--extra %) --group build --output-file requirements.txt
 	$(UV_COMPILE) pyproject.toml $(EXTRAS:%=--extra %) --extra test --constraint requirements.txt --output-file requirements-test.txt
 	$(UV_COMPILE) --group sdk-v3 --output-file requirements-sdk-v3.txt
-	for folder in tests/console tests/sdk/node tests/editing/yaml_language_server; do \
+	$(UV_COMPILE) --group openapi-client --output-file requirements-openapi-client.txt
+	for folder in tests/console tests/openapi tests/sdk/node tests/editing/yaml_language_server; do \
 		(cd $$folder && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved) || exit 1; done
 	$(BIN)/python -m tests.tidy.without_addresses \
-		$(addsuffix /package-lock.json,tests/console tests/sdk/node tests/editing/yaml_language_server)
+		$(addsuffix /package-lock.json,tests/console tests/openapi tests/sdk/node tests/editing/yaml_language_server)
 
 $(RUNTIME): requirements.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUPPORTED)' || \
@@ -153,13 +156,19 @@ $(TESTING): $(PROJECT) requirements-test.txt
 	@$(PIP) install --require-hashes --no-deps --requirement requirements-test.txt
 	@touch $@
 
+# openapi-python-client needs an older typer than the command line, so it has a folder of its own, too.
+$(OPENAPI_CLIENT): $(PROJECT) requirements-openapi-client.txt
+	@rm -rf $(@D)
+	@$(PIP) install --require-hashes --no-deps --target $(@D) --requirement requirements-openapi-client.txt
+	@touch $@
+
 # The older SDK release that signs with V3. It conflicts with the newer one, so it has a folder of its own.
 $(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
 	@rm -rf $(@D)
 	@$(PIP) install --require-hashes --no-deps --target $(@D) --requirement requirements-sdk-v3.txt
 	@touch $@
 
-$(SDK_NODE) $(YAML_SERVER) $(CONSOLE): %/node_modules/.package-lock.json: %/package-lock.json | $(TESTING)
+$(SDK_NODE) $(OPENAPI_NODE) $(YAML_SERVER) $(CONSOLE): %/node_modules/.package-lock.json: %/package-lock.json | $(TESTING)
 	cd $* && $(NPM) ci
 	@touch $@
 

@@ -19,10 +19,12 @@ WANTED = {
     "requirements.txt": RUNTIME,
     "requirements-test.txt": TESTING,
     "requirements-sdk-v3.txt": PROJECT["dependency-groups"]["sdk-v3"],
+    "requirements-openapi-client.txt": PROJECT["dependency-groups"]["openapi-client"],
 }
 NODE_LOCKS = (
     "tests/sdk/node/package-lock.json",
     "tests/console/package-lock.json",
+    "tests/openapi/package-lock.json",
     "tests/editing/yaml_language_server/package-lock.json",
     "tests/benchmarks/peers/package-lock.json",
 )
