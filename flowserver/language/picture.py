@@ -58,7 +58,7 @@ class ListKind(StrEnum):
     ITERATION = "iteration"
 
 
-class EdgeKind(StrEnum):
+class GraphEdgeKind(StrEnum):
     """Why control goes from one step to another."""
 
     NEXT = "next"
@@ -152,7 +152,7 @@ class Edge:
 
     source: int
     target: int | None
-    kind: EdgeKind
+    kind: GraphEdgeKind
     label: str | None = None
     index: int | None = None
     """The branch, option or catch rule, from 0."""
@@ -303,19 +303,19 @@ def _edges_of(node: int, steps: StepList, place: int, lists: tuple[Steps, ...]) 
     step, ids = steps.steps[place], lists[steps.list_id].nodes
     follower = ids[place + 1] if place + 1 < len(ids) else None
     ends = step.end or isinstance(step, (SucceedStep, FailStep))
-    after = Edge(node, None, EdgeKind.END) if ends else Edge(node, follower, EdgeKind.NEXT)
+    after = Edge(node, None, GraphEdgeKind.END) if ends else Edge(node, follower, GraphEdgeKind.NEXT)
     if isinstance(step, ChoiceStep):
         targets = {name: ids[position] for name, position in steps.position.items()}
         yield from _edges_of_choice(step, after, targets, lists)
         return
     for kind, index, inner in nested(step):
-        way = EdgeKind.BRANCH if kind is ListKind.BRANCH else EdgeKind.ITERATION
+        way = GraphEdgeKind.BRANCH if kind is ListKind.BRANCH else GraphEdgeKind.ITERATION
         yield Edge(node, lists[inner.list_id].nodes[0], way, index=index)
     yield after
     if isinstance(step, TaskStep):
         for index, rule in enumerate(step.catch):
             names = ", ".join(sorted(rule.errors))
-            yield Edge(node, ids[steps.position[rule.goto]], EdgeKind.CATCH, names, index)
+            yield Edge(node, ids[steps.position[rule.goto]], GraphEdgeKind.CATCH, names, index)
 
 
 def _edges_of_choice(
@@ -324,7 +324,7 @@ def _edges_of_choice(
     """For each option the edge to its first step, or at once to where it leads; then where its steps lead."""
     falls_through = False
     for index, option in [*enumerate(step.options), (None, step.default or _NOTHING)]:
-        kind = EdgeKind.DEFAULT if index is None else EdgeKind.OPTION
+        kind = GraphEdgeKind.DEFAULT if index is None else GraphEdgeKind.OPTION
         label = None if option.condition is None else option.condition.text
         leads_to = after.target if option.goto is None else targets[option.goto]
         if option.steps is None:
@@ -334,7 +334,7 @@ def _edges_of_choice(
         if option.goto is None:
             falls_through = True
         else:
-            yield Edge(after.source, leads_to, EdgeKind.GOTO, None, index)
+            yield Edge(after.source, leads_to, GraphEdgeKind.GOTO, None, index)
     if falls_through:
         yield after
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flowserver.language.picture import Call, CallKind, EdgeKind, ListKind, Loop, Node, Pause, Picture, picture_of
+from flowserver.language.picture import Call, CallKind, GraphEdgeKind, ListKind, Loop, Node, Pause, Picture, picture_of
 from tests.language.definitions import HEADER, flow_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -70,7 +70,7 @@ def test_the_callback_tutorial() -> None:
 
 def test_catch_rules_are_edges() -> None:
     drawn = picture((EXAMPLES / "approval" / "flow.yaml").read_text())
-    caught = [edge for edge in drawn.edges if edge.kind is EdgeKind.CATCH]
+    caught = [edge for edge in drawn.edges if edge.kind is GraphEdgeKind.CATCH]
     assert [(edge.label, edge.index, edge.target) for edge in caught] == [
         ("Rejected", 0, 2),
         ("FnF.TaskTimeout", 1, 3),

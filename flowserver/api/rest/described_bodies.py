@@ -18,7 +18,9 @@ def definition_request(model: type[RequestBody]) -> dict[str, Any]:
     """A body that is JSON or a bare definition."""
     shown = json_request(model)
     in_json = shown["requestBody"]["content"][JSON_TYPE]
-    bare = {"type": "object", "required": sorted(DEFINITION_KEYS), "description": "The bare definition."}
+    keys = sorted(DEFINITION_KEYS)
+    properties: dict[str, Any] = {key: {} for key in keys}
+    bare = {"type": "object", "required": keys, "properties": properties, "description": "The bare definition."}
     in_json["schema"] = {"anyOf": [in_json["schema"], bare]}
     for media_type in DEFINITION_TYPES:
         shown["requestBody"]["content"][media_type] = {"schema": {"type": "string"}, "example": DEFINITION}

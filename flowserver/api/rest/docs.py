@@ -12,11 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from flowserver.api.rest.openapi import openapi_document
+from flowserver.api.rest.openapi import SERVER, openapi_document
 from flowserver.api.security_headers import POLICY, policy_with_inline_scripts
-from flowserver.base.json_values import dump_json
+from flowserver.base.json_values import JsonObject, dump_json_bytes
 
 OPENAPI_PATH = "/v1/openapi.json"
+USUAL_PATH = "/openapi.json"
+"""Where generators of clients and other tools look first."""
 PAGE_PATH = "/docs"
 ASSETS_PATH = "/docs/assets"
 
@@ -29,17 +31,19 @@ class Docs:
 
     def install(self, app: FastAPI) -> None:
         """Add the routes to the application."""
-        app.add_route(OPENAPI_PATH, self.show_document, methods=["GET"], include_in_schema=False)
+        for path in (OPENAPI_PATH, USUAL_PATH):
+            app.add_route(path, self.show_document, methods=["GET"], include_in_schema=False)
         app.add_route(PAGE_PATH, self.show_page, methods=["GET"], include_in_schema=False)
         app.mount(ASSETS_PATH, StaticFiles(packages=[("fastapi_offline", "static")]), name="docs-assets")
 
     @cached_property
-    def _document(self) -> str:
-        return dump_json(openapi_document(self._routers))
+    def _document(self) -> JsonObject:
+        return openapi_document(self._routers)
 
-    async def show_document(self, _request: Request) -> Response:
-        """The OpenAPI document."""
-        return Response(self._document, media_type="application/json")
+    async def show_document(self, request: Request) -> Response:
+        """The OpenAPI document; its server is the path under which this one is reached."""
+        server = {**SERVER, "url": request.scope.get("root_path") or "/"}
+        return Response(dump_json_bytes({**self._document, "servers": [server]}), media_type="application/json")
 
     async def show_page(self, request: Request) -> Response:
         """Swagger UI."""

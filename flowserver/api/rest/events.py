@@ -50,11 +50,19 @@ def _message_schema(data: type[Resource], name: str, schema: JsonObject) -> Json
 
 
 STREAM = {
-    "itemSchema": {
-        "oneOf": [
-            _message_schema(Event, "id", {"type": "string", "description": "The event's id."}),
-            _message_schema(StepChanges, "event", {"const": STEPS, "description": "Only with `steps`."}),
-        ]
+    "schema": {
+        "type": "string",
+        "description": "Server-sent events.",
+        "contentMediaType": "text/event-stream",
+        "contentSchema": {
+            "type": "array",
+            "items": {
+                "oneOf": [
+                    _message_schema(Event, "id", {"type": "string", "description": "The event's id."}),
+                    _message_schema(StepChanges, "event", {"const": STEPS, "description": "Only with `steps`."}),
+                ]
+            },
+        },
     },
     "example": STREAM_EXAMPLE,
 }

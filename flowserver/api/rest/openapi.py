@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
@@ -129,6 +130,9 @@ TAGS = [
 ]
 
 
+SERVER = {"url": "/", "description": "This server."}
+
+
 class _Schemas(GenerateJsonSchema):
     """Schemas without titles that only repeat a field's name, in the models' own order."""
 
@@ -144,8 +148,19 @@ class _Schemas(GenerateJsonSchema):
 def openapi_document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     """The OpenAPI 3.1 document of the routers' operations."""
     routes = [route for router in routers for route in router.routes]
-    document = get_openapi(title="flowserver", version=__version__, description=DESCRIPTION, tags=TAGS, routes=routes)
+    document = get_openapi(
+        title="flowserver",
+        version=__version__,
+        description=DESCRIPTION,
+        tags=TAGS,
+        routes=routes,
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+    )
+    document["servers"] = [SERVER]
     document["components"]["schemas"] = _schemas()
+    for route in routes:
+        if isinstance(route, APIRoute):
+            _put_examples(document["paths"][route.path_format], route)
     for path in document["paths"].values():
         for operation in path.values():
             _tidy(operation)
@@ -161,6 +176,16 @@ def _schemas() -> dict[str, Any]:
     )
     found: dict[str, Any] = schemas["$defs"]
     return found
+
+
+def _put_examples(path: dict[str, Any], route: APIRoute) -> None:
+    """Show examples of replies as they are: the framework leaves out fields that are null."""
+    for method in route.methods or ():
+        replies = path[method.lower()]["responses"]
+        for status, response in route.responses.items():
+            for media_type, content in response.get("content", {}).items():
+                shown = replies[str(status)]["content"][media_type]
+                shown |= {name: content[name] for name in ("example", "examples") if name in content}
 
 
 def _tidy(operation: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from flowserver.api.rest.models.shared_types import (
     DEFINITION_CHOICE_PATTERN,
     EXECUTION_PATTERN,
     NAME_PATTERN,
+    PREFIX_PATTERN,
     QUALIFIER_PATTERN,
     TOKEN_PATTERN,
     RequestBody,
@@ -49,6 +50,7 @@ RULES = {
     VERSION_PATTERN: "must be the number of a version",
     STEP_PATTERN: "must be the name of a step, or a path such as `pack[17].label`",
     QUEUE_PATTERN: f"must be 1-{QUEUE_NAME_CHARACTERS_MAX} letters, digits or '-', the first a letter or a digit",
+    PREFIX_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-', or empty",
     TOKEN_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-'",
 }
 """What the patterns mean, for people."""

@@ -33,8 +33,9 @@ def parts(value: Any) -> Iterator[dict]:
             yield from parts(item)
 
 
-async def test_it_is_served(client: httpx.AsyncClient) -> None:
-    response = await client.get("/v1/openapi.json")
+@pytest.mark.parametrize("path", ["/v1/openapi.json", "/openapi.json"])
+async def test_it_is_served(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.get(path)
     assert response.headers["content-type"] == "application/json"
     assert response.json() == DOCUMENT
     assert DOCUMENT["openapi"].startswith("3.1.")
@@ -124,6 +125,27 @@ def test_every_operation_names_its_possible_errors(operation: dict) -> None:
     assert "422" not in operation["responses"]
 
 
+PARAMETERS = [
+    (label, parameter["name"], value)
+    for label, operation in OPERATIONS.items()
+    for parameter in operation.get("parameters", ())
+    if parameter["in"] == "query"
+    for value in [parameter["schema"].get("default"), *parameter["schema"].get("examples", ())]
+    if value is not None
+]
+
+
+@pytest.mark.parametrize(("label", "name", "value"), PARAMETERS)
+async def test_documented_values_of_parameters_are_accepted(
+    client: httpx.AsyncClient, label: str, name: str, value: Any
+) -> None:
+    method, path = label.split()
+    path = path.replace("{version}", "1")
+    text = str(value).lower() if isinstance(value, bool) else value
+    answer = await client.request(method, re.sub(r"\{\w+\}", "none", path), params={name: text})
+    assert f"{name}:" not in answer.json().get("detail", "")
+
+
 async def test_the_page_loads_nothing_from_other_sites(client: httpx.AsyncClient) -> None:
     page = await client.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
@@ -146,5 +168,7 @@ async def test_behind_a_path_prefix(app: Application) -> None:
         transport = httpx.ASGITransport(app, root_path="/flows")
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             page = (await client.get("/docs")).text
+            served = (await client.get("/openapi.json")).json()
+    assert served["servers"][0]["url"] == "/flows"
     assert '"/flows/docs/assets/swagger-ui.css"' in page
     assert "'/flows/v1/openapi.json'" in page

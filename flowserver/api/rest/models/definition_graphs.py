@@ -8,7 +8,7 @@ from pydantic import Field
 from flowserver.api.rest.models.flows import DEFINITION, GivenDefinition
 from flowserver.api.rest.models.shared_types import Instant, RequestBody, Resource, with_examples
 from flowserver.base.json_values import Json, JsonObject
-from flowserver.language.picture import Call, CallKind, Edge, EdgeKind, ListKind, Loop, Node, Pause, Picture, Steps
+from flowserver.language.picture import Call, CallKind, Edge, GraphEdgeKind, ListKind, Loop, Node, Pause, Picture, Steps
 
 _NODE: JsonObject = {
     "id": 0,
@@ -179,7 +179,7 @@ class GraphEdge(Resource):
     source: Annotated[int, Field(alias="from", description="The step that it leaves.")]
     target: Annotated[int | None, Field(alias="to", description="The step that follows; null: its list ends.")]
     kind: Annotated[
-        EdgeKind,
+        GraphEdgeKind,
         Field(
             description="`option`, `default`: to the first step of an option, or at once to where it leads. `goto`: "
             "from a choice, after the steps of an option. `next`: after the step. `end`: the step ends its list."

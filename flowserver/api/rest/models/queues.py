@@ -7,7 +7,7 @@ from pydantic import Field
 from flowserver.api.rest.models.counts import Count
 from flowserver.api.rest.models.shared_types import (
     LIMITS,
-    TOKEN_PATTERN,
+    PREFIX_PATTERN,
     Instant,
     NextToken,
     PageQuery,
@@ -60,7 +60,7 @@ Body = Annotated[str, Field(min_length=1, description="The message's text; the m
 class PrefixQuery(PageQuery):
     """Which page of queues or topics."""
 
-    prefix: Annotated[str, Field(pattern=TOKEN_PATTERN, description="Only those whose names begin so.")] = ""
+    prefix: Annotated[str, Field(pattern=PREFIX_PATTERN, description="Only those whose names begin so.")] = ""
 
 
 class PeekQuery(QueryParameters):
