@@ -113,7 +113,7 @@ class FcRoute:
             return await self._admit_open_api(request)
         claim = read_claim(headers)
         secret = await access.secret_of(claim.access_key_id)
-        verify(claim, request.method, request.path, headers, secret, self._clock.now_ms())
+        verify(claim, request.method, request.path, headers, secret, self._clock.now_ms(), request.pairs)
         return request, await access.holder_of_key(claim.access_key_id)
 
     async def _admit_open_api(self, request: FcRequest) -> tuple[FcRequest, Caller]:

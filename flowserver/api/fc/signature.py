@@ -7,7 +7,8 @@ can send a request again for a quarter of an hour, so use TLS.
 
 import base64
 import hmac
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flowserver.base.clock import parse_http_date
@@ -18,6 +19,8 @@ TIME_WINDOW_MS = 15 * 60 * 1000
 """How far a request's date may be from the server's, either way."""
 
 SCHEME = "FC "
+
+_PROXY = re.compile("/[^/]+/proxy/")
 
 # Longer texts are not repeated in an error message.
 _SHOWN_CHARACTERS_MAX = 2048
@@ -31,11 +34,17 @@ class Claim:
     signature: str
 
 
-def string_to_sign(method: str, path: str, headers: Mapping[str, str]) -> str:
-    """What is signed; `path` is decoded and without the query, header names are in lower case."""
+def string_to_sign(method: str, path: str, headers: Mapping[str, str], query: Sequence[tuple[str, str]] = ()) -> str:
+    """What is signed; `path` is decoded and without the query, header names are in lower case.
+
+    The query is signed below `/proxy/` only.
+    """
     own = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers) if name.startswith("x-fc-"))
     first = (method.upper(), *(headers.get(name, "") for name in ("content-md5", "content-type", "date")))
-    return "\n".join((*first, own + path))
+    text = "\n".join((*first, own + path))
+    if _PROXY.match(path):
+        text += "\n" + "\n".join(sorted(f"{name}={value}" for name, value in query))
+    return text
 
 
 def sign(secret: str, text: str) -> str:
@@ -54,13 +63,21 @@ def read_claim(headers: Mapping[str, str]) -> Claim:
     return Claim(key, signature)
 
 
-def verify(claim: Claim, method: str, path: str, headers: Mapping[str, str], secret: str, now_ms: int) -> None:
+def verify(
+    claim: Claim,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    secret: str,
+    now_ms: int,
+    query: Sequence[tuple[str, str]] = (),
+) -> None:
     """Check a claim with the secret of its access key.
 
     Raises SignatureNotMatch if anything that is signed was changed, MissingParameter without a date, InvalidArgument
     for a date that is none, and RequestTimeTooSkewed if it is more than 15 minutes from `now_ms`.
     """
-    text = string_to_sign(method, path, headers)
+    text = string_to_sign(method, path, headers, query)
     if not hmac.compare_digest(sign(secret, text).encode(), claim.signature.encode("utf-8", "surrogatepass")):
         shown = f"; the server signed {text!r}" if len(text) <= _SHOWN_CHARACTERS_MAX else ""
         raise SignatureNotMatch(f"The signature does not match the request{shown}")

@@ -1,8 +1,8 @@
 """The calls on the account. Its one attribute names a bucket for logs, which this server does not write."""
 
 from flowserver.api.mns.answers import Answer, answered
-from flowserver.api.mns.calls import Call
-from flowserver.api.mns.xml_documents import fields_of, read_document
+from flowserver.api.mns.calls import Call, known_fields
+from flowserver.api.mns.xml_documents import read_document
 from flowserver.base.errors import InvalidArgument
 from flowserver.operations.operations import Operations
 
@@ -14,6 +14,6 @@ async def get_account(_operations: Operations, _call: Call) -> Answer:
 
 async def set_account(_operations: Operations, call: Call) -> Answer:
     """SetAccountAttributes. Raises InvalidArgument for a bucket."""
-    if fields_of(read_document(call.body, "Account")).get("LoggingBucket"):
+    if known_fields(read_document(call.body, "Account"), ("LoggingBucket",)).get("LoggingBucket"):
         raise InvalidArgument("this server writes no logs of messages, so it takes no LoggingBucket")
     return Answer(204)

@@ -1,14 +1,13 @@
 """A call, as the router passes it to the function that serves it, and readers of its parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
 from flowserver.api.mns.answers import Answer
+from flowserver.api.mns.xml_documents import fields_of, local_name
 from flowserver.base.errors import InvalidArgument
-
-UNSUPPORTED = ("UserProperties", "SystemProperties", "MessageGroupId")
-"""Elements of newer SDKs, which are refused: to accept and drop them would lose data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +68,15 @@ def boolean_in(fields: Mapping[str, str], name: str) -> bool | None:
     return boolean(name, fields[name]) if name in fields else None
 
 
-def refuse_unsupported(fields: Mapping[str, str]) -> None:
-    """Raises InvalidArgument for an element of `UNSUPPORTED`."""
-    if unsupported := [name for name in UNSUPPORTED if name in fields]:
-        raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
+def known_fields(element: Element, known: Collection[str], *nested: str) -> dict[str, str]:
+    """The texts of the child elements, by name; those that `nested` names may hold elements.
+
+    Raises InvalidArgument for any other element, such as `DLQPolicy` of newer SDKs: to accept and drop it would lose
+    what its sender counts on. Raises MalformedXml as `fields_of` does.
+    """
+    if unknown := {local_name(child) for child in element}.difference(known, nested):
+        raise InvalidArgument(f"{', '.join(sorted(unknown))[:200]}: not supported by this server")
+    return fields_of(element, *nested)
 
 
 def boolean(name: str, text: str) -> bool:

@@ -6,28 +6,34 @@ from xml.etree.ElementTree import Element
 
 from flowserver.api.mns.answers import Answer, answered
 from flowserver.api.mns.calls import (
-    UNSUPPORTED,
     Call,
     boolean_in,
     integer,
     integer_in,
     is_true,
+    known_fields,
     located,
     paging,
-    refuse_unsupported,
 )
 from flowserver.api.mns.faults import MissingReceiptHandle, MissingVisibilityTimeout, spelled
-from flowserver.api.mns.xml_documents import Fields, children, fields_of, local_name, read_document, write_list
+from flowserver.api.mns.xml_documents import Fields, children, local_name, read_document, write_list
 from flowserver.operations.operations import Operations
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes, make_handle
 from flowserver.store.queues.messages import Counts, QueueMessage
 from flowserver.store.queues.queues import QueueRow
 
+QUEUE_FIELDS = (
+    *("DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds"),
+    "LoggingEnabled",
+    *("QueueName", "CreateTime", "LastModifyTime", "ActiveMessages", "InactiveMessages", "DelayMessages"),
+)
+"""The last six are answers, which a client may send back; they have no effect."""
+
 
 async def create_queue(operations: Operations, call: Call) -> Answer:
     """CreateQueue, or SetQueueAttributes with `metaoverride=true`."""
     (name,) = call.names
-    fields = fields_of(read_document(call.body, "Queue")) if call.body else {}
+    fields = known_fields(read_document(call.body, "Queue"), QUEUE_FIELDS) if call.body else {}
     if is_true(call.query.get("metaoverride")):
         await operations.queues.set_attributes(name, _attributes(fields))
         return Answer(204)
@@ -136,8 +142,7 @@ def _attributes(fields: dict[str, str]) -> QueueAttributes:
 
 
 def _outgoing(element: Element) -> OutgoingMessage:
-    fields = fields_of(element, *UNSUPPORTED)
-    refuse_unsupported(fields)
+    fields = known_fields(element, ("MessageBody", "DelaySeconds", "Priority"))
     message = OutgoingMessage(body=fields.get("MessageBody", ""), delay_seconds=integer_in(fields, "DelaySeconds"))
     priority = integer_in(fields, "Priority")
     return message if priority is None else replace(message, priority=priority)

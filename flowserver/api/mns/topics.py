@@ -5,16 +5,15 @@ from typing import TypeVar
 
 from flowserver.api.mns.answers import Answer, answered
 from flowserver.api.mns.calls import (
-    UNSUPPORTED,
     Call,
     boolean_in,
     integer_in,
     is_true,
+    known_fields,
     located,
     paging,
-    refuse_unsupported,
 )
-from flowserver.api.mns.xml_documents import Fields, fields_of, read_document, write_list
+from flowserver.api.mns.xml_documents import Fields, read_document, write_list
 from flowserver.base.errors import InvalidArgument
 from flowserver.machine.deliveries.notifications import OWNER, ContentFormat
 from flowserver.machine.deliveries.retry_strategies import Strategy
@@ -29,10 +28,21 @@ RETENTION_SECONDS = 86_400
 E = TypeVar("E", bound=StrEnum)
 
 
+TOPIC_FIELDS = (
+    *("MaximumMessageSize", "LoggingEnabled"),
+    *("TopicName", "CreateTime", "LastModifyTime", "MessageRetentionPeriod", "MessageCount"),
+)
+SUBSCRIPTION_FIELDS = (
+    *("Endpoint", "FilterTag", "NotifyStrategy", "NotifyContentFormat"),
+    *("TopicOwner", "TopicName", "SubscriptionName", "Subscriber", "CreateTime", "LastModifyTime"),
+)
+"""In both the second line has answers, which a client may send back; they have no effect."""
+
+
 async def create_topic(operations: Operations, call: Call) -> Answer:
     """CreateTopic, or SetTopicAttributes with `metaoverride=true`."""
     (name,) = call.names
-    fields = fields_of(read_document(call.body, "Topic")) if call.body else {}
+    fields = known_fields(read_document(call.body, "Topic"), TOPIC_FIELDS) if call.body else {}
     attributes = TopicAttributes(
         message_bytes_max=integer_in(fields, "MaximumMessageSize"),
         is_logged=boolean_in(fields, "LoggingEnabled"),
@@ -69,8 +79,7 @@ async def list_topics(operations: Operations, call: Call) -> Answer:
 
 async def publish(operations: Operations, call: Call) -> Answer:
     """PublishMessage. `MessageAttributes` is ignored: no subscribers by mail or telephone exist here."""
-    fields = fields_of(read_document(call.body, "Message"), "MessageAttributes", *UNSUPPORTED)
-    refuse_unsupported(fields)
+    fields = known_fields(read_document(call.body, "Message"), ("MessageBody", "MessageTag"), "MessageAttributes")
     message = await operations.topics.publish(
         call.names[0], fields.get("MessageBody", ""), fields.get("MessageTag") or None
     )
@@ -80,7 +89,7 @@ async def publish(operations: Operations, call: Call) -> Answer:
 async def subscribe(operations: Operations, call: Call) -> Answer:
     """Subscribe, or SetSubscriptionAttributes with `metaoverride=true`, which changes only the strategy."""
     topic, name = call.names
-    fields = fields_of(read_document(call.body, "Subscription"))
+    fields = known_fields(read_document(call.body, "Subscription"), SUBSCRIPTION_FIELDS)
     strategy = _one_of(Strategy, "NotifyStrategy", fields)
     if is_true(call.query.get("metaoverride")):
         if strategy is None:

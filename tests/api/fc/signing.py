@@ -23,6 +23,8 @@ def signed_headers(
     own = sorted((name.lower(), value) for name, value in signed.items() if name.lower().startswith("x-fc-"))
     lines = [method, signed.get("content-md5", ""), signed["content-type"], signed["date"]]
     lines += [f"{name}:{value}" for name, value in own]
-    text = "\n".join([*lines, unquote(urlsplit(url).path)])
+    parts = urlsplit(url)
+    query = sorted(map(unquote, parts.query.split("&"))) if "/proxy/" in parts.path else []
+    text = "\n".join([*lines, unquote(parts.path), *query])
     signature = base64.b64encode(hmac.digest(secret.encode(), text.encode(), "sha256")).decode()
     return {**signed, "authorization": f"FC {access_key_id}:{signature}"}

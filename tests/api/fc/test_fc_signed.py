@@ -93,3 +93,16 @@ async def test_a_request_is_valid_for_a_quarter_of_an_hour(
 )
 async def test_unsigned_requests(client: httpx.AsyncClient, headers: dict[str, str], status: int, code: str) -> None:
     refused(await client.post(INVOKE, headers=headers), status, code)
+
+
+@pytest.mark.parametrize("query", ["", "?b=2&a=x%20y&a=1"])
+@pytest.mark.parametrize("path", ["/2016-08-15/proxy/shop.prod/pay/any/path", "/2016-08-15/services/shop/triggers"])
+async def test_paths_that_are_not_supported_are_named(
+    client: httpx.AsyncClient, clock: ManualClock, path: str, query: str
+) -> None:
+    """Requests to HTTP triggers sign their query, too."""
+    url = path + query
+    signed = signed_headers("GET", url, clock.now_ms())
+    assert path in refused(await client.get(url, headers=signed), 400, "PathNotSupported")
+    if "/proxy/" in path:
+        refused(await client.get(f"{path}?b=3", headers=signed), 403, "SignatureNotMatch")

@@ -113,3 +113,37 @@ async def test_a_head_of_a_request_alone_is_no_call(client: httpx.AsyncClient, m
     await mns.refused(400, "InvalidRequestURL", "PATCH", "/queues/q")
     await mns.refused(400, "InvalidRequestURL", "GET", "/queues/q/other")
     await mns.refused(400, "InvalidRequestURL", "GET", "/queues/q/messages/x")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "name"),
+    [
+        ("PUT", "/queues/new", "<Queue><QueueType>fifo</QueueType></Queue>", "QueueType"),
+        (
+            "PUT",
+            "/queues/new",
+            "<Queue><DLQPolicy><MaxReceiveCount>3</MaxReceiveCount></DLQPolicy></Queue>",
+            "DLQPolicy",
+        ),
+        ("PUT", "/queues/q?metaoverride=true", "<Queue><Visibility>3</Visibility></Queue>", "Visibility"),
+        ("POST", "/queues/q/messages", "<Message><MessageBody>a</MessageBody><Tag>t</Tag></Message>", "Tag"),
+        ("PUT", "/topics/new", "<Topic><TopicType>fifo</TopicType></Topic>", "TopicType"),
+        (
+            "PUT",
+            "/topics/t/subscriptions/s",
+            "<Subscription><DlqPolicy><Enabled/></DlqPolicy></Subscription>",
+            "DlqPolicy",
+        ),
+        ("POST", "/topics/t/messages", "<Message><MessageBody>a</MessageBody><Delay>1</Delay></Message>", "Delay"),
+        ("PUT", "/?accountmeta=true", "<Account><Bucket>b</Bucket></Account>", "Bucket"),
+    ],
+)
+async def test_unknown_elements_are_refused_by_name(mns: Mns, method: str, path: str, body: str, name: str) -> None:
+    """What a client asks for and does not get must not be answered as done."""
+    await mns.ask(201, "PUT", "/topics/t")
+    assert f"{name}: not supported" in await mns.refused(400, "InvalidArgument", method, path, body)
+
+
+async def test_attributes_that_were_read_may_be_sent_back(mns: Mns) -> None:
+    fields = (await mns.ask(200, "GET", "/queues/q")).fields
+    await mns.ask(204, "PUT", "/queues/q?metaoverride=true", document("Queue", **fields))
