@@ -80,7 +80,24 @@ _REWORD: Final = "flowserver.cli.value_errors:reword"
 
 
 class Command(TyperCommand):
-    """A command that says how it is written if it has too many words, or lacks one."""
+    """A command that says how it is written if it has too many words, or lacks one.
+
+    A word that begins with `-/` is no option: it names a function without a service.
+    """
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser of its words."""
+        parser: Any = super().make_parser(ctx)
+        process_option = parser._process_opts
+
+        def process(word: str, state: Any) -> None:
+            if word.startswith("-/"):
+                state.largs.append(word)
+            else:
+                process_option(word, state)
+
+        parser._process_opts = process
+        return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Set the parameters of the context."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from flowserver.client.results import WITHOUT_SERVICE
 from flowserver.hosting.errors import HandlerFailed, HostingMissing, HostingMistake
 from flowserver.hosting.host_file import HOOK_SECONDS_DEFAULT, FunctionEntry, HostFile
 
@@ -63,7 +64,7 @@ def _load_function(title: str, entry: FunctionEntry, folder: Path) -> HostedFunc
     code = _Code(title, folder)
     file, _, attribute = entry.handler.rpartition(":")
     return HostedFunction(
-        service=service,
+        service="" if service == WITHOUT_SERVICE else service,
         name=name,
         handler=code.find(entry.handler),
         handler_name=f"{Path(file).stem}.{attribute}",

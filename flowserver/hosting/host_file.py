@@ -25,6 +25,7 @@ from pydantic.alias_generators import to_camel
 
 from flowserver.base.names import is_name
 from flowserver.base.yaml_files import YamlFileInvalid, read_yaml
+from flowserver.client.results import WITHOUT_SERVICE
 from flowserver.hosting.errors import HostingMissing, HostingMistake, HostingUnreachable
 
 TIMEOUT_SECONDS_DEFAULT = 60
@@ -35,8 +36,8 @@ HOOK_SECONDS_MAX = 90
 
 def _check_function(key: str) -> str:
     service, slash, function = key.partition("/")
-    if not slash or not is_name(service) or not is_name(function):
-        raise ValueError("a function is written service/function")
+    if not slash or not (service == WITHOUT_SERVICE or is_name(service)) or not is_name(function):
+        raise ValueError("a function is written service/function, or -/function if it has no service")
     return key
 
 

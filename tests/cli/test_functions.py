@@ -78,6 +78,15 @@ def test_a_reference_to_a_secret_is_no_secret(functions):
     functions("delete", "shop/reference")
 
 
+def test_functions_without_a_service_in_both_spellings(functions):
+    assert functions("put", "-/echo", "--timeout-seconds", "5", "http://127.0.0.1:9000/").exit_code == 0
+    for name in ("-/echo", "echo"):
+        shown = json.loads(functions("get", name, "-o", "json").stdout)
+        assert (shown["service"], shown["function"]) == ("-", "echo")
+    assert functions("delete", "-/echo").exit_code == 0
+    assert functions("get", "echo").exit_code == 3
+
+
 def test_hooks_and_limits_are_registered(functions):
     url = "http://127.0.0.1:9000/charge"
     hooks = ("--initialize-url", f"{url}/begin", "--pre-stop-url", f"{url}/stop", "--hook-seconds", "5")

@@ -257,3 +257,11 @@ async def test_log_lines(host, client_of, caplog):
     ]
     assert json.loads(lines[5])["errorType"] == "ZeroDivisionError"
     assert lines[6] == "FC Invoke End RequestId: id-2, Error: Unhandled function error"
+
+
+async def test_a_function_without_a_service(host, client_of):
+    """Its service is written `-`, and empty in its context, as in the cloud."""
+    text = 'def handler(event, context):\n    return {"service": context.service.name}\n'
+    client = client_of(host({"a.py": text}, {"-/echo": "a.py:handler"}))
+    for path in ("/-/echo", INVOKE.format("-", "echo")):
+        assert (await client.post(path, content=b"{}")).json() == {"service": ""}

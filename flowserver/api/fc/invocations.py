@@ -12,6 +12,7 @@ from flowserver.machine.invocations.destination_documents import LATEST, UNHANDL
 from flowserver.machine.invocations.result_of_ended_invocation import UNKNOWN
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
+from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.operations import Operations
 from flowserver.operations.pages import Page
 from flowserver.store.invocations.rows import InvocationRow
@@ -76,7 +77,7 @@ def _shown(row: InvocationRow) -> JsonObject:
     state = row.state
     is_paused = state.status is InvocationStatus.RETRYING
     return {
-        "serviceName": row.service,
+        "serviceName": row.service or WITHOUT_SERVICE,
         "functionName": row.function,
         "qualifier": row.qualifier or LATEST,
         "invocationId": row.invocation_id,

@@ -318,3 +318,16 @@ async def test_a_configured_destination_receives_the_end(
     assert told.event["requestContext"]["requestId"] == name
     assert told.event["requestContext"]["functionArn"] == "acs:fc:::services/shop.LATEST/functions/pay"
     assert (told.event["requestPayload"], told.event["responsePayload"]) == ({"n": 1}, {"n": 1})
+
+
+async def test_a_function_without_a_service_has_one_spelling(client: httpx.AsyncClient, functions: Functions) -> None:
+    url = functions.url("echo")
+    registered = await client.put("/v1/functions/-/echo", json={"url": url})
+    assert registered.json()["service"] == "-"
+    invocations = "/2016-08-15/services/-/functions/echo"
+    headers = {"x-fc-invocation-type": "Async", "x-fc-stateful-async-invocation-id": "one"}
+    assert (await client.post(f"{invocations}/invocations", headers=headers)).status_code == 202
+    shown = (await client.get(f"{invocations}/stateful-async-invocations/one")).json()
+    assert shown["serviceName"] == "-"
+    listed = (await client.get("/2016-08-15/stateful-async-invocation-functions")).json()
+    assert [each["serviceName"] for each in listed["data"]] == ["-"]
