@@ -31,6 +31,8 @@ async def _readyz(request: Request) -> Response:
         shown: JsonObject = {"status": "ready"}
         if refusal is not None:
             shown["newWorkRefused"] = refusal
+        if (paused := monitoring.deletions_paused()) is not None:
+            shown["deletionsPaused"] = paused
         return Response(dump_json_bytes(shown), media_type="application/json")
     return Response('{"status":"not ready"}', 503, media_type="application/json")
 

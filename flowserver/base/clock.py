@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_MS = 86_400_000
@@ -18,6 +18,14 @@ class Clock(Protocol):
         """The present instant in ms since the epoch."""
         ...
 
+    def steady_ms(self) -> int:
+        """Time that has passed, in ms since some instant: nobody sets it, so it tells when `now_ms` was set."""
+        ...
+
+
+STEADY_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+"""CLOCK_BOOTTIME counts the time for which the machine is suspended, as the wall clock does."""
+
 
 class SystemClock:
     """The machine's own clock."""
@@ -25,6 +33,11 @@ class SystemClock:
     def now_ms(self) -> int:
         """The present instant in ms since the epoch."""
         return time.time_ns() // 1_000_000
+
+    def steady_ms(self) -> int:
+        """Time that has passed since the machine started, in ms."""
+        elapsed = time.monotonic_ns() if STEADY_CLOCK is None else time.clock_gettime_ns(STEADY_CLOCK)
+        return elapsed // 1_000_000
 
 
 def format_instant(instant_ms: int) -> str:

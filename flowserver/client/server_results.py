@@ -21,6 +21,8 @@ class Readiness(Result, frozen=True):
     ready: bool = True
     new_work_refused: str | None = None
     """Why it refuses new work although it serves all else, such as a disk that is almost full; None if it does not."""
+    deletions_paused: str | None = None
+    """Why it deletes nothing by its age: its clock was set; None if it does."""
 
 
 class Overview(Result, frozen=True):
@@ -44,6 +46,8 @@ class Overview(Result, frozen=True):
     """What a person should look at: objects with `kind`, `flowName`, `name`, `since` and what explains it."""
     new_work_refused: str | None = None
     """Why the process that answers refuses new work; None if it accepts it."""
+    deletions_paused: str | None = None
+    """Why the process that answers deletes nothing by its age; None if it does."""
 
 
 class Permissions(Result, frozen=True):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from flowserver.base.clock import Clock
+from flowserver.base.clock_watch import ClockWatch
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
@@ -28,6 +29,8 @@ class EngineContext:
     """Which other nodes there are, and notices to them."""
     tokens: TaskTokens
     clock: Clock
+    clock_watch: ClockWatch
+    """Asked for the present instant before anything is deleted by its age."""
     limits: Limits
     disk: DiskReserve
     """Asked before new work is accepted."""

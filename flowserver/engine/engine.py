@@ -28,7 +28,7 @@ from flowserver.machine.commands import (
 )
 from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
-from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
+from flowserver.store.cluster.nodes import mark_leaving, newest_instant, register_node, remove_node, remove_other_nodes
 from flowserver.store.cluster.notices import Notice
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes
@@ -96,6 +96,7 @@ class Engine(Parts):
     def _register(self) -> None:
         with self.database.write() as connection:
             node_id = self.lease.node_id
+            self.clock_watch.begin(newest_instant(connection))
             register_node(connection, node_id, self.database.session_name, self.clock.now_ms())
             if self.database.is_sqlite:
                 remove_other_nodes(connection, node_id)

@@ -8,12 +8,14 @@ import asyncio
 import logging
 
 from flowserver.base.clock import Clock
+from flowserver.base.clock_watch import ClockWatch
 from flowserver.base.limited_log import LimitedLog
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.concurrency.shutdown import InterruptibleWork
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.background_loop import BackgroundLoop
+from flowserver.engine.clock_loop import ClockLoop
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership, MembershipListener
 from flowserver.engine.commit.batch_context import BatchContext
@@ -81,6 +83,8 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
     ) -> None:
         self.database = database
         self.clock = clock
+        differ, settle = limits.clock_differ_seconds, limits.clock_settle_seconds
+        self.clock_watch = watch = ClockWatch(clock, differ_seconds=differ, settle_seconds=settle)
         self.limits = limits
         self.missing_source = options.missing_source
         self.tokens = tokens
@@ -98,10 +102,10 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.reader = Reader(database, limits)
         self.slow_reads = SlowReads(database, limits)
         self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
-        self.membership = Membership(database, self.lease, clock, self)
+        self.membership = Membership(database, self.lease, clock, watch, self)
         self.disk = DiskReserve(database.sqlite_file, options.disk_reserve_bytes, data_bytes_max=options.data_bytes_max)
         self.context = context = EngineContext(
-            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits, self.disk
+            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, watch, limits, self.disk
         )
         self.attempts = AttemptsUnderWay()
         self.traces = None if options.tracer is None else AttemptTraces(options.tracer, self.reader, self.metrics)
@@ -112,7 +116,7 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.due_loops = {loop.name: loop for loop in due}
         recoverable = self.task_recovery, InvocationRecovery(context, self.invocations)
         self.recovery = Recovery(context, recoverable)
-        periodic = self.retention, self.expiry, self.invocation_retention, DiskWatch(context)
+        periodic = self.retention, self.expiry, self.invocation_retention, DiskWatch(context), self.clock_loop
         self.loops: tuple[BackgroundLoop, ...] = (self.recovery, *due, *periodic)
         self.drained = self.dispatcher, self.invocations, self.deliveries
         self.connections = self.reader, self.invoker, self.outlets
@@ -153,3 +157,4 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
         self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)
         self.schedules = ScheduleLoop(context, self.starter)
+        self.clock_loop = ClockLoop(context, self.schedules.compute_again)

@@ -133,7 +133,7 @@ class Recovery(BackgroundLoop):
     def __init__(self, context: EngineContext, kinds: Sequence[Recoverable[Any, Any, Any]]) -> None:
         self._committer = context.committer
         self._membership = context.membership
-        self._clock = context.clock
+        self._watch = context.clock_watch
         self._kinds = [(kind, LostCalls[Any]()) for kind in kinds]
         self._has_swept = False
         self._has_left_orphans = False
@@ -156,7 +156,8 @@ class Recovery(BackgroundLoop):
         for kind, lost in self._kinds:
             resumed.append(await self._sweep(kind, lost, only_own_share))
             self._has_left_orphans = any(each.left_orphans for each in resumed)
-        await self._committer.write(lambda connection: delete_expired_nonces(connection, self._clock.now_ms()))
+        if (now := self._watch.deletion_now()) is not None:
+            await self._committer.write(partial(delete_expired_nonces, now_ms=now))
         if not self._has_swept or any(each.had_orphans for each in resumed):  # at start, and when another node is gone
             counts = [sum(column) for column in zip(*resumed, strict=True)][:3]
             if any(counts):

@@ -66,7 +66,7 @@ class ExecutionRetention(PeriodicLoop):
         super().__init__(sleep)
         self._database = context.database
         self._committer = context.committer
-        self._clock = context.clock
+        self._watch = context.clock_watch
         self._membership = context.membership
         self._rules = rules
         self._on_deleted = on_deleted
@@ -75,7 +75,9 @@ class ExecutionRetention(PeriodicLoop):
 
     async def run_once(self) -> int:
         """Delete all that the rules allow now; returns how many executions this node has deleted."""
-        now = self._clock.now_ms()
+        now = self._watch.deletion_now()
+        if now is None:
+            return 0
         count = await self._delete_before(HIDDEN, INSTANT_MS_MAX)  # long ones whose deletion a crash interrupted
         for flow in await self._read(kept_flows):
             until = self._rules.keeps_until(flow.retention_days, now, is_deleted=flow.is_deleted)

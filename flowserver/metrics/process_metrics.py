@@ -50,6 +50,10 @@ GAUGES: Final = {
     "none.",
     "flowserver_new_work_refused": "1 while this process refuses starts, redrives, invocations and messages with "
     "DiskAlmostFull, else 0.",
+    "flowserver_clock_ahead_seconds": "By how much this process's clock is ahead of the time that has passed; below "
+    "0 if it is behind. Above the limit clock_differ_seconds, deletions by age pause.",
+    "flowserver_deletions_paused": "1 while this process deletes nothing by its age, because its clock was set, or "
+    "differs from that of another node; else 0.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a slot; the limits are invocations_in_flight_max "
     "and in_flight_share_percent.",

@@ -29,13 +29,16 @@ class AuditRetention(PeriodicLoop):
         super().__init__(sleep)
         self._database = context.database
         self._pace = DeletionPace(context.committer, self._sleep)
-        self._clock = context.clock
+        self._watch = context.clock_watch
         self._days = days
         self._kept_max = context.limits.audit_records_max
 
     async def run_once(self) -> int:
         """Delete records older than `days`, and the oldest ones beyond `audit_records_max`; returns how many."""
-        old_ms = self._clock.now_ms() - self._days * DAY_MS
+        now = self._watch.deletion_now()
+        if now is None:
+            return 0
+        old_ms = now - self._days * DAY_MS
         find = partial(first_kept, from_ms=old_ms, kept_max=self._kept_max)
         before = await self._aside(partial(self._database.run_read, find))
         count = 0

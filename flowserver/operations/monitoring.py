@@ -94,6 +94,8 @@ class MonitoringOperations:
         }
         gauges["flowserver_data_bytes_max"] = float(engine.disk.data_bytes_max or math.inf)
         gauges["flowserver_new_work_refused"] = float(engine.disk.refusal() is not None)
+        gauges["flowserver_clock_ahead_seconds"] = engine.clock_watch.look() / 1000
+        gauges["flowserver_deletions_paused"] = float(engine.clock_watch.pause is not None)
         if (free := engine.disk.free_bytes()) is not None:
             gauges["flowserver_free_disk_bytes"] = free
             gauges["flowserver_disk_reserve_bytes"] = engine.disk.bytes_min
@@ -142,6 +144,10 @@ class MonitoringOperations:
     def refusal(self) -> str | None:
         """Why this process refuses new work although it is ready; None if it accepts all."""
         return self._engine.disk.refusal()
+
+    def deletions_paused(self) -> str | None:
+        """Why this process deletes nothing by its age, which its clock decides; None if it does."""
+        return self._engine.clock_watch.pause
 
     def _take_census(self) -> Census:
         with self._engine.database.read() as connection:

@@ -66,6 +66,8 @@ class Overview:
     timed_out: Count
     new_work_refused: str | None
     """Why this node refuses new work now; None if it accepts it."""
+    deletions_paused: str | None
+    """Why this node deletes nothing by its age; None if it does."""
 
 
 class OverviewOperations:
@@ -91,8 +93,14 @@ class OverviewOperations:
         since = snapshot.at - DAY_MS if failed_since_ms is None else failed_since_ms
         since = min(max(since, snapshot.at - FAILED_SINCE_MS_MAX), snapshot.at)
         since -= since % QUARTER_MS
-        refusal = self._engine.disk.refusal()
-        return Overview(snapshot, since, snapshot.failed.since(since), snapshot.timed_out.since(since), refusal)
+        return Overview(
+            snapshot,
+            since,
+            failed=snapshot.failed.since(since),
+            timed_out=snapshot.timed_out.since(since),
+            new_work_refused=self._engine.disk.refusal(),
+            deletions_paused=self._engine.clock_watch.pause,
+        )
 
     def _read(self, connection: Connection) -> Snapshot:
         now = self._engine.clock.now_ms()

@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass, fields
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
+from flowserver.base.clock import DAY_MS
 from flowserver.store.access_keys import KEYS_SEEN, Admission, read_admission
+from flowserver.store.cluster.nodes import newest_instant
 from flowserver.store.schema.sign_in_tables import sign_in_links
 from flowserver.store.schema.tables import secrets
 from flowserver.store.sql.upserts import insert_of
@@ -34,8 +36,10 @@ class SignInLink:
 
 
 def insert_link(connection: Connection, link: SignInLink, now_ms: int) -> None:
-    """Add a link, and delete those that are over."""
-    connection.execute(delete(sign_in_links).where(sign_in_links.c.expires_at <= now_ms))
+    """Add a link, and delete those that are over, unless the clock may be ahead of all that the database knows."""
+    newest = newest_instant(connection)
+    if newest is None or now_ms - newest <= DAY_MS:
+        connection.execute(delete(sign_in_links).where(sign_in_links.c.expires_at <= now_ms))
     connection.execute(insert(sign_in_links), asdict(link))
 
 

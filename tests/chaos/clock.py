@@ -31,3 +31,7 @@ class ShiftedClock:
     def now_ms(self) -> int:
         """The current instant of this clock, in ms since the epoch."""
         return self._system.now_ms() + self.offset_ms
+
+    def steady_ms(self) -> int:
+        """Time that has passed, in ms: its steps do not change it."""
+        return self._system.steady_ms()

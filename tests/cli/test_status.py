@@ -46,7 +46,7 @@ def test_a_key_sees_what_it_may(run, closed, monkeypatch, options, seen, reasons
     )
     shown = run("status", "-o", "json", "--server", server.url)
     assert shown.exit_code == 0, shown.stderr
-    assert json.loads(shown.stdout).keys() == {"server", "ready", "newWorkRefused"} | seen
+    assert json.loads(shown.stdout).keys() == {"server", "ready", "newWorkRefused", "deletionsPaused"} | seen
     assert all(reason in shown.stderr for reason in reasons)
 
 

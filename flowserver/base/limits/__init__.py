@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from flowserver.base.limits.calls import CallLimits
+from flowserver.base.limits.clock import ClockLimits
 from flowserver.base.limits.executions import ExecutionLimits
 from flowserver.base.limits.flow_tests import FlowTestLimits
 from flowserver.base.limits.flows import FlowLimits
@@ -23,7 +24,9 @@ LimitsProfile = Literal["default", "cloud"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(MetricLimits, FlowTestLimits, QueueLimits, CallLimits, ExecutionLimits, FlowLimits, RequestLimits):
+class Limits(
+    ClockLimits, MetricLimits, FlowTestLimits, QueueLimits, CallLimits, ExecutionLimits, FlowLimits, RequestLimits
+):
     """The limits in force; the field defaults are the `default` profile. The rows of the last base come first."""
 
     @staticmethod

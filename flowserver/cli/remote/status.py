@@ -67,7 +67,7 @@ def status(session: Session) -> None:
     """
     client = session.client
     readiness = client.readiness()
-    ready, refused = readiness.ready, readiness.new_work_refused
+    ready, refused, paused = readiness.ready, readiness.new_work_refused, readiness.deletions_paused
     seen = _Seen()
     values = seen.try_to(client.metrics) or {}
     counts = {name: int(values[metric]) for metric, (name, _) in _COUNTS.items() if metric in values}
@@ -86,20 +86,23 @@ def status(session: Session) -> None:
         rows = [["server:", session.url], ["ready:", "yes" if ready else "no"]]
         if ready:
             rows.append(["new work:", "refused" if refused else "accepted"])
+            rows += [["deletions by age:", "paused"]] if paused else []
         rows += _rows_of_space(sizes)
         rows += [[f"{_words(name)}:", str(counts[name])] for name, _ in _COUNTS.values() if name in counts]
         for name, count in further.items():
             rows.append([f"{_words(name)}:", f"{count}{' or more' if count == limited[name][1] else ''}"])
         typer.echo(aligned(rows))
     else:
-        document = {"server": session.url, "ready": ready, "newWorkRefused": refused, **sizes, **counts, **further}
-        show_document(session.output, document)
+        document = {"server": session.url, "ready": ready, "newWorkRefused": refused, "deletionsPaused": paused}
+        show_document(session.output, {**document, **sizes, **counts, **further})
     for reason in seen.reasons:
         session.note(f"Not shown: {reason}.")
     if session.output != "table":
         return
     if refused:
         session.note(f"New work is refused: {refused}.")
+    if paused:
+        session.note(f"Deletions by age pause: {paused}.")
     found = counts | further
     for name, command in [*_COUNTS.values(), ("waitingTasks", _TASKS), ("failedInOneDay", _FAILED)]:
         if command and found.get(name):

@@ -57,6 +57,7 @@ export default function Overview() {
     <h1 class="hidden">Overview</h1>
     <${Problem} error=${error} onRetry=${reload} />
     ${data.newWorkRefused && html`<p class="notice" role="alert"><b>New work is refused</b>: ${data.newWorkRefused}.</p>`}
+    ${data.deletionsPaused && html`<p class="notice" role="alert"><b>Deletions by age pause</b>: ${data.deletionsPaused}.</p>`}
     ${isFresh ? html`<${FirstSteps} />` : html`<${Counts} data=${data} /><${Throughput} series=${data.throughput} /><${NeedsALook} items=${data.attention} />`}
     <p class="muted as-of">As of <${Time} at=${data.time} />. ${isFresh ? "" : "Counts end at 10,000."}</p>
   </div>`;

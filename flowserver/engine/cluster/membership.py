@@ -15,6 +15,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from functools import partial
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from flowserver.base.clock import Clock
+from flowserver.base.clock_watch import ClockWatch
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.cluster.lease import Lease
 from flowserver.machine.cluster.dead_nodes import Silence
@@ -38,6 +40,8 @@ BEAT_SECONDS = 0.4
 """With `SILENT_LOOKS`: between 2.0 and 2.4 s from a node's last beat until it is declared dead."""
 
 RECONNECT_SECONDS = 0.5
+DIFFERENT_LOOKS = 6
+"""Reads in which the clock of another node differs before it counts; a silent node is dead before that."""
 
 
 class MembershipListener(Protocol):
@@ -59,11 +63,15 @@ class MembershipListener(Protocol):
 class Membership:
     """One node's membership in the cluster. With SQLite it is the only node."""
 
-    def __init__(self, database: Database, lease: Lease, clock: Clock, listener: MembershipListener) -> None:
+    def __init__(
+        self, database: Database, lease: Lease, clock: Clock, watch: ClockWatch, listener: MembershipListener
+    ) -> None:
         self.share = Share()
         self._database = database
         self._lease = lease
         self._clock = clock
+        self._watch = watch
+        self._differences: deque[int] = deque(maxlen=DIFFERENT_LOOKS)
         self._listener = listener
         self._silence = Silence()
         self._known: set[str] = set()
@@ -154,6 +162,7 @@ class Membership:
     def _look(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         rows = list_nodes(connection)
         silent = self._silence.look({row.node_id: row.beats for row in rows})
+        self._compare_clocks(rows)
         for row in [row for row in rows if row.node_id in silent and row.node_id != self._lease.node_id]:
             if self._declare_dead(connection, row):
                 log.warning("node %s has been silent and is taken for dead", row.node_id)
@@ -163,6 +172,14 @@ class Membership:
         if known != self._known:
             self._known = known
             loop.call_soon_threadsafe(self._listener.nodes_changed)
+
+    def _compare_clocks(self, rows: list[NodeRow]) -> None:
+        """Of several reads the smallest difference counts: one read may fall between two beats of a frozen node."""
+        now, mine = self._clock.now_ms(), self._lease.node_id
+        differences = (now - row.heartbeat_at for row in rows if row.node_id != mine)
+        self._differences.append(max(differences, key=abs, default=0))
+        if len(self._differences) == DIFFERENT_LOOKS:
+            self._watch.compare_others(min(self._differences, key=abs))
 
     def _declare_dead(self, connection: Connection, silent: NodeRow) -> bool:
         """Take a node's lease; False if it beats again, or one of its transactions still holds its row."""

@@ -27,13 +27,15 @@ class InvocationRetention(PeriodicLoop):
     def __init__(self, context: EngineContext, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         super().__init__(sleep)
         self._pace = DeletionPace(context.committer, self._sleep)
-        self._clock = context.clock
+        self._watch = context.clock_watch
         self._days = context.limits.invocation_days
 
     async def run_once(self) -> int:
         """Delete all invocations that have been kept for long enough; returns how many."""
-        before = self._clock.now_ms() - self._days * DAY_MS
-        count = 0
+        now = self._watch.deletion_now()
+        if now is None:
+            return 0
+        before, count = now - self._days * DAY_MS, 0
         while deleted := await self._pace.change(self._deletion(before)):
             count += deleted
         return count

@@ -25,11 +25,13 @@ class MessageExpiry(PeriodicLoop):
         super().__init__(sleep)
         self._committer = context.committer
         self._reader = context.reader
-        self._clock = context.clock
+        self._watch = context.clock_watch
 
     async def run_once(self) -> int:
         """Delete the messages that have expired by now; returns how many this node deleted."""
-        now = self._clock.now_ms()
+        now = self._watch.deletion_now()
+        if now is None:
+            return 0
         count = 0
         # Read first: on PostgreSQL even a transaction that finds nothing to delete waits for the disk.
         while await self._reader.ask(lambda connection: any_expired(connection, now)):

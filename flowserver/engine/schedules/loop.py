@@ -12,7 +12,9 @@ The ends of executions that a schedule waits for wake it: by memory on this node
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from msgspec.structs import replace
@@ -26,9 +28,9 @@ from flowserver.engine.commit.committer import all_of
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.engine.executions.starting import Starter, TurnTaken
-from flowserver.engine.schedules.timing_cache import TimingCache
+from flowserver.engine.schedules.timing_cache import TimingCache, timing_of
 from flowserver.machine.messages import Stop
-from flowserver.machine.schedules.deciding import Decision, Start, take_turn
+from flowserver.machine.schedules.deciding import Decision, Start, computed_again, take_turn
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.refused_starts import refused
 from flowserver.machine.schedules.state import Refusal, Schedule
@@ -40,6 +42,7 @@ from flowserver.store.schedules.due_schedules import (
     DAMAGED_MS,
     ScheduleTurn,
     due_keys,
+    later_schedules,
     next_turn_at,
     put_off_damaged,
     read_schedules,
@@ -88,6 +91,31 @@ class ScheduleLoop(DueLoop):
             self._ended.add(schedule_id)
             self.notice()
 
+    async def compute_again(self) -> int:
+        """The clock was set: a tick that it has set further away is due earlier. Returns how many schedules changed."""
+        count, after = 0, ""
+        while True:
+            changed, last = await self._aside(partial(self._later, after))
+            saved = await self._save(changed)
+            count += len(saved)
+            if last is None:
+                break
+            after = last
+        if count:
+            log.warning("the clock was set: %d schedules are computed anew", count)
+            self.note_due()
+        return count
+
+    def _later(self, after: str) -> tuple[list[Schedule], str | None]:
+        now, changed = self._clock.now_ms(), []
+        with self._context.database.read() as connection:
+            found = later_schedules(connection, now, after, TURNS_AT_ONCE)
+        for each in found:
+            with suppress(ExpressionRejected):
+                again = computed_again(each, timing_of(each), now)
+                changed += [] if again is None else [again]
+        return changed, found[-1].schedule_id if len(found) == TURNS_AT_ONCE else None
+
     async def handle_due(self) -> int | None:
         """Take the turns that are due now, each in the transaction of its start."""
         ended = set(islice(self._ended, TURNS_AT_ONCE))
@@ -111,6 +139,7 @@ class ScheduleLoop(DueLoop):
 
     def _look(self, ended: set[str]) -> tuple[list[Decided], list[str], int | None]:
         """The turns of this node's share, the ids of damaged schedules, and when to look again."""
+        self._context.clock_watch.look()  # so that no turn is taken by a clock whose change is not noticed
         now = self._clock.now_ms()
         share = self._membership.share
         with self._context.database.read() as connection:

@@ -34,6 +34,9 @@ ACTIONS_MAX: Final = 1_000
 LOOK_AGAIN_MS: Final = 30_000
 """When to look again at an execution that starts wait for, should its end not be noticed."""
 
+AGAIN_MS: Final = 60_000
+"""The longest time for which a schedule waits for anything but a tick."""
+
 FAILED: Final = (Status.FAILED, Status.TIMED_OUT)
 
 
@@ -93,6 +96,17 @@ def paused(schedule: Schedule, note: str) -> Schedule:
     memory = replace(memory, buffered=kept, skipped=memory.skipped + dropped)
     left = schedule.actions_left if schedule.actions_left is None else schedule.actions_left + dropped
     return replace(schedule, is_enabled=False, note=note, next_at=None, actions_left=left, memory=memory)
+
+
+def computed_again(schedule: Schedule, timing: Timing, now_ms: int) -> Schedule | None:
+    """The schedule after the clock was set: its next tick is the first from now on. None if nothing changes."""
+    next_at = schedule.next_at
+    if next_at is not None and (first := timing.next_after(now_ms)) is not None:
+        next_at = min(next_at, first)
+    wake_at = min(_wake_at(replace(schedule, next_at=next_at), now_ms, is_cut_short=False) or now_ms, now_ms + AGAIN_MS)
+    if next_at == schedule.next_at and (next_at == schedule.wake_at or (schedule.wake_at or 0) <= now_ms + AGAIN_MS):
+        return None
+    return replace(schedule, next_at=next_at, wake_at=wake_at)
 
 
 def _judge(schedule: Schedule, statuses: Mapping[str, Status]) -> Schedule:

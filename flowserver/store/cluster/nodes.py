@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Text, bindparam, delete, func, insert, select, table, true, update
 from sqlalchemy.sql import column
 
-from flowserver.store.schema.tables import nodes
+from flowserver.store.schema.audit_tables import audit_records
+from flowserver.store.schema.tables import executions, nodes
 from flowserver.store.sql.prepared import require_later, send_waiting
 
 NO_NODE = ""
@@ -31,6 +32,8 @@ class NodeRow:
     session_name: str
     beats: int
     is_leaving: bool
+    heartbeat_at: int
+    """When it beat last, by its own clock (ms)."""
 
 
 def register_node(connection: Connection, node_id: str, session_name: str, now_ms: int) -> None:
@@ -66,8 +69,19 @@ def beat(connection: Connection, node_id: str, now_ms: int) -> bool:
 
 def list_nodes(connection: Connection) -> list[NodeRow]:
     """All nodes, by id."""
-    query = select(nodes.c.node_id, nodes.c.session_name, nodes.c.beats, nodes.c.is_leaving).order_by(nodes.c.node_id)
-    return [NodeRow(*row) for row in connection.execute(query)]
+    query = select(nodes.c.node_id, nodes.c.session_name, nodes.c.beats, nodes.c.is_leaving, nodes.c.heartbeat_at)
+    return [NodeRow(*row) for row in connection.execute(query.order_by(nodes.c.node_id))]
+
+
+def newest_instant(connection: Connection) -> int | None:
+    """The newest instant (ms) at which a node is known to have run; None if none is known."""
+    newest = [
+        select(func.max(nodes.c.heartbeat_at)),
+        select(executions.c.started_at).order_by(executions.c.started_at.desc()).limit(1),
+        select(audit_records.c.at).order_by(audit_records.c.record_id.desc()).limit(1),
+    ]
+    found = [connection.execute(query).scalar() for query in newest]
+    return max((at for at in found if isinstance(at, int)), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ the other finds its turn stale.
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -60,6 +61,16 @@ def next_turn_at(connection: Connection, after_ms: int) -> int | None:
     """The earliest instant (ms) after `after_ms` at which a turn is due."""
     query = select(schedules.c.wake_at).where(WAKES, schedules.c.wake_at > after_ms)
     return connection.execute(query.order_by(schedules.c.wake_at).limit(1)).scalar()
+
+
+def later_schedules(connection: Connection, now_ms: int, after: str, limit: int) -> list[Schedule]:
+    """Schedules whose turn is due later than `now_ms`, by id after `after`. Damaged rows are left out."""
+    query = select(schedules).where(WAKES, schedules.c.wake_at > now_ms, schedules.c.schedule_id > after)
+    found = []
+    for row in connection.execute(query.order_by(schedules.c.schedule_id).limit(limit)):
+        with suppress(ScheduleDamaged):
+            found.append(schedule_of(row))
+    return found
 
 
 def overdue_schedules(connection: Connection, now_ms: int) -> tuple[int, int | None]:

@@ -382,6 +382,14 @@ async def test_old_ones_are_deleted(node: Node, functions: Functions, clock: Man
     assert await node.engine.invocation_retention.run_once() == 1
 
 
+async def test_none_is_deleted_by_a_clock_that_was_set(node: Node, functions: Functions, clock: ManualClock) -> None:
+    functions.echo("shop/pay")
+    await node.engine.invocations.submit(new("k"))
+    await ended(node, "k")
+    clock.step(32 * 86_400_000)
+    assert await node.engine.invocation_retention.run_once() == 0
+
+
 async def test_old_ones_are_deleted_in_portions_of_bytes(node: Node, clock: ManualClock) -> None:
     """24 MB in all, of which one transaction may delete 16."""
     many = [invocation_row(f"k{number:02}", payload=b"p" * 1_000_000) for number in range(24)]

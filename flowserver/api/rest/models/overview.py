@@ -45,6 +45,7 @@ _OVERVIEW: JsonObject = {
     "failed": _COUNT,
     "timedOut": _NONE,
     "newWorkRefused": None,
+    "deletionsPaused": None,
     "throughput": _SERIES,
     "attention": [_ATTENTION],
 }
@@ -149,6 +150,10 @@ class ServerOverview(Resource):
             "that is almost full; null if it accepts them."
         ),
     ]
+    deletions_paused: Annotated[
+        str | None,
+        Field(description="Why the node that answers deletes nothing by its age: its clock was set; null if it does."),
+    ]
     throughput: Series
     attention: Annotated[
         list[AttentionItem],
@@ -176,6 +181,7 @@ class ServerOverview(Resource):
             failed=Count.of(overview.failed),
             timed_out=Count.of(overview.timed_out),
             new_work_refused=overview.new_work_refused,
+            deletions_paused=overview.deletions_paused,
             throughput=Series.of(read.throughput),
             attention=[AttentionItem.of(each) for each in read.attention],
         )
