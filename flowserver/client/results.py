@@ -240,6 +240,10 @@ class Schedule(Result, frozen=True):
     missed: int = 0
     skipped: int = 0
     """Ticks that the overlap policy dropped, and those that had an execution already."""
+    last_missed: Json | None = None
+    """The last missed run: `time` and `reason`."""
+    last_skipped: Json | None = None
+    """The last skipped run: `time` and `reason`."""
     waiting: int = 0
     """Starts and backfills that wait."""
     next_times: list[str] = []

@@ -156,5 +156,5 @@ class Parts(CommitListener, MembershipListener, InvocationListener):
         self.timers = StepTimers(context, self.metrics.woke)
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
         self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)
-        self.schedules = ScheduleLoop(context, self.starter)
+        self.schedules = ScheduleLoop(context, self.starter, self.metrics.schedules)
         self.clock_loop = ClockLoop(context, self.schedules.compute_again)

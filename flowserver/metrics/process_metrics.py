@@ -17,6 +17,7 @@ from flowserver.base.limits import Limits
 from flowserver.machine.state import Status
 from flowserver.metrics.flow_counts import FlowMetrics
 from flowserver.metrics.queue_depths import QueueMetrics
+from flowserver.metrics.schedule_counts import ScheduleMetrics
 from flowserver.metrics.span_counts import SpanMetrics
 
 GAUGES: Final = {
@@ -42,6 +43,8 @@ GAUGES: Final = {
     "flowserver_overdue_schedules": "Schedules with a tick that is due and has not started an execution yet.",
     "flowserver_overdue_schedule_seconds": "How long the oldest of them has been due; 0 if there is none. If it stays "
     "above 10, no server runs schedules, or their starts are refused.",
+    "flowserver_schedules_with_missed_runs": "Schedules of which this process has found a missed run in the last 24 "
+    "hours, since its start; the last 1,000 are counted.",
     "flowserver_database_up": "1 if the database answers, else 0; without it, the gauges above are left out.",
     "flowserver_free_disk_bytes": "Free bytes of the disk with the SQLite file; below flowserver_disk_reserve_bytes "
     "new work is refused. Not on PostgreSQL.",
@@ -112,6 +115,7 @@ class Metrics:
             "Ended executions that this process deleted: the retention time was over, or space was needed.",
             registry=self.registry,
         )
+        self.schedules = ScheduleMetrics(self.registry)
         self.spans = SpanMetrics()
         self.registry.register(self.spans)
         self._lateness = Histogram(

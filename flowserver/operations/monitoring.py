@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from flowserver.base.clock import DAY_MS
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.metrics.queue_depths import ShownQueue
@@ -94,6 +95,9 @@ class MonitoringOperations:
         }
         gauges["flowserver_data_bytes_max"] = float(engine.disk.data_bytes_max or math.inf)
         gauges["flowserver_new_work_refused"] = float(engine.disk.refusal() is not None)
+        gauges["flowserver_schedules_with_missed_runs"] = len(
+            engine.schedules.missed_since(engine.clock.now_ms() - DAY_MS)
+        )
         gauges["flowserver_clock_ahead_seconds"] = engine.clock_watch.look() / 1000
         gauges["flowserver_deletions_paused"] = float(engine.clock_watch.pause is not None)
         if (free := engine.disk.free_bytes()) is not None:

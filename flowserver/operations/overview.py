@@ -119,5 +119,11 @@ class OverviewOperations:
             failed=failures_by_quarter(connection, Status.FAILED, failed_since, now),
             timed_out=failures_by_quarter(connection, Status.TIMED_OUT, failed_since, now),
             throughput=read_throughput(connection, now),
-            attention=read_attention(connection, late, failed_since_ms=now - DAY_MS, due_before_ms=due_before),
+            attention=read_attention(
+                connection,
+                late,
+                missing=self._engine.schedules.missed_since(now - DAY_MS),
+                failed_since_ms=now - DAY_MS,
+                due_before_ms=due_before,
+            ),
         )

@@ -6,7 +6,7 @@ from typing import Final
 
 from flowserver.cli.remote.times import shown_in_zone
 from flowserver.cli.tables import aligned
-from flowserver.client.results import Schedule
+from flowserver.client.results import Json, Schedule
 
 _BACKFILL: Final = "a backfill is a range of ticks"
 
@@ -20,9 +20,27 @@ def described(schedule: Schedule, now: datetime) -> str:
         ["note:", schedule.note],
         ["overlap:", schedule.overlap],
         ["started:", f"{schedule.started}, {schedule.missed} missed, {schedule.skipped} skipped"],
+        ["last missed:", _lost(schedule.last_missed, schedule, now)],
+        ["last skipped:", _lost(schedule.last_skipped, schedule, now)],
         ["waiting:", _waiting(schedule)],
     ]
     return "\n".join([aligned([row for row in rows if row[1]]), *_times(schedule, now)])
+
+
+REASONS: Final = {
+    "late": "it was older than the catch-up window",
+    "refused": "its start was refused",
+    "overlap": "an execution was running",
+    "done": "it had an execution already",
+    "paused": "the schedule was paused",
+}
+
+
+def _lost(loss: Json | None, schedule: Schedule, now: datetime) -> str:
+    if loss is None:
+        return ""
+    reason = REASONS.get(loss["reason"], loss["reason"])
+    return f"the run of {shown_in_zone(loss['time'], now, schedule.time_zone)}: {reason}"
 
 
 def running(schedule: Schedule) -> list[str]:

@@ -31,6 +31,7 @@ _COUNTS: Final = {
         "flowserver executions list --waiting-redrive",
     ),
     "flowserver_parked_invocations": ("parkedInvocations", "flowserver invocations list"),
+    "flowserver_schedules_with_missed_runs": ("schedulesWithMissedRuns", "flowserver schedules list"),
     "flowserver_stuck_executions": ("stuckExecutions", "flowserver doctor"),
     "flowserver_calls_waiting": ("callsWaiting", ""),
 }

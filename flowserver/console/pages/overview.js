@@ -36,6 +36,7 @@ const KINDS = {
   parked: ["Parked", "Parked"],
   late: ["Late", "Waiting"],
   overdueSchedule: ["Overdue schedule", "Waiting"],
+  missedRun: ["Missed run", "Failed"],
   parkedInvocation: ["Parked invocation", "Parked"],
   waitingForRedrive: ["For redrive", "WaitingForRedrive"],
   failed: ["Failed", "Failed"],
@@ -95,7 +96,7 @@ function Throughput({ series }) {
 /** Where an item is looked at. @param {any} item @returns {[string, Record<string, string>?]} */
 function linkOf(item) {
   if (item.kind === "waitingTask") return ["/waiting", { flow: item.flowName, execution: item.name }];
-  if (item.kind === "overdueSchedule") return ["/schedules", { schedule: `${item.flowName}/${item.name}` }];
+  if (item.kind === "overdueSchedule" || item.kind === "missedRun") return ["/schedules", { schedule: `${item.flowName}/${item.name}` }];
   if (item.kind === "parkedInvocation") return ["/server"];
   return [path`/executions/${item.flowName}/${item.name}`];
 }

@@ -133,6 +133,8 @@ function Shown({ schedule }) {
       ["Description", schedule.description || null],
       ["Started", schedule.started.toLocaleString()],
       ["Missed, skipped", `${schedule.missed.toLocaleString()}, ${schedule.skipped.toLocaleString()}`],
+      ["Last missed", schedule.lastMissed && html`<${Time} at=${schedule.lastMissed.time} /> (${schedule.lastMissed.reason})`],
+      ["Last skipped", schedule.lastSkipped && html`<${Time} at=${schedule.lastSkipped.time} /> (${schedule.lastSkipped.reason})`],
     ]} />
     <div><h3>Next times</h3>
       ${nextTimes.length ? html`<ol class="times">${nextTimes.map((/** @type {string} */ at) => html`<li key=${at}><${Time} at=${at} /></li>`)}</ol>` : html`<p class="muted">None.</p>`}</div>

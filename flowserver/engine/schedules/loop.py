@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from cachetools import LRUCache
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
 from flowserver.base.json_values import dump_json, load_json_object
+from flowserver.base.limited_log import LimitedLog
 from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.commit.committer import all_of
 from flowserver.engine.context import EngineContext
@@ -33,9 +35,10 @@ from flowserver.machine.messages import Stop
 from flowserver.machine.schedules.deciding import Decision, Start, computed_again, take_turn
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.refused_starts import refused
-from flowserver.machine.schedules.state import Refusal, Schedule
+from flowserver.machine.schedules.state import Kind, Loss, Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.state import Status
+from flowserver.metrics.schedule_counts import ScheduleMetrics
 from flowserver.store.executions.lookups import find_statuses
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.schedules.due_schedules import (
@@ -58,6 +61,9 @@ AWAITED_MAX = 100_000
 """Executions whose ends are to wake schedules; others are found by the rows."""
 
 REFUSAL_CHARACTERS_MAX = 1_000
+MISSING_MAX = 1_000
+"""Schedules with missed runs that a node remembers for the overview."""
+
 STOP_ERROR = "Schedule.Overlap"
 """The error of executions that an overlap policy stops."""
 
@@ -76,8 +82,12 @@ class ScheduleLoop(DueLoop):
 
     name = "schedules"
 
-    def __init__(self, context: EngineContext, starter: Starter) -> None:
+    def __init__(self, context: EngineContext, starter: Starter, metrics: ScheduleMetrics) -> None:
         super().__init__(context.clock, context.membership)
+        self._metrics = metrics
+        self._lost_log = LimitedLog(log)
+        self.missing: LRUCache[tuple[str, str], int] = LRUCache(MISSING_MAX)
+        """Schedules, by flow and name, of which this node has found missed runs, and when (ms)."""
         self._context = context
         self._starter = starter
         self._timings = TimingCache()
@@ -90,6 +100,11 @@ class ScheduleLoop(DueLoop):
         if schedule_id is not None:
             self._ended.add(schedule_id)
             self.notice()
+
+    def missed_since(self, since_ms: int) -> list[tuple[str, str, int]]:
+        """Schedules with missed runs that this node found since an instant: flow, name, when (ms), latest first."""
+        found = [(*path, at) for path, at in list(self.missing.items()) if at >= since_ms]
+        return sorted(found, key=lambda each: -each[2])
 
     async def compute_again(self) -> int:
         """The clock was set: a tick that it has set further away is due earlier. Returns how many schedules changed."""
@@ -129,7 +144,10 @@ class ScheduleLoop(DueLoop):
         saved = await self._save([each.turn.schedule for each in quiet])
         taken = await all_of(self._start(each) for each in starting)
         valid = [each for each, is_saved in zip(starting, taken, strict=True) if is_saved]
-        valid += [each for each in quiet if each.before.schedule_id in saved]
+        unstarted = [each for each in quiet if each.before.schedule_id in saved]
+        for each in unstarted:
+            self._note(each.before, each.turn.schedule)
+        valid += unstarted
         await all_of(self._stop(execution_id) for each in valid for execution_id in each.turn.stops)
         if quiet or self._ended or any(is_saved is not None for is_saved in taken):
             return AT_ONCE
@@ -187,14 +205,20 @@ class ScheduleLoop(DueLoop):
     async def _start(self, decided: Decided) -> bool:
         """Make the start; returns whether its turn was saved. The turn is over unless this raises SQLAlchemyError."""
         request = request_of(decided)
+        start = decided.turn.start
+        assert start is not None
         try:
             await self._starter.start(request)
         except TurnTaken:
             return False
-        except ExecutionAlreadyExists:
-            pass  # the tick has run before
+        except ExecutionAlreadyExists:  # the tick has run before
+            self._note(decided.before, start.if_taken)
         except FlowServerError as error:
             return await self._refuse(decided, error)
+        else:
+            self._note(decided.before, decided.turn.schedule)
+            if start.action.kind is Kind.TICK:
+                self._metrics.run_started((self._clock.now_ms() - start.action.at) / 1000)
         return True
 
     async def _refuse(self, decided: Decided, error: FlowServerError) -> bool:
@@ -204,7 +228,27 @@ class ScheduleLoop(DueLoop):
         log.warning("schedule %(schedule)s of flow %(flow)s could not start: %(error)s", which)
         message = error.message[:REFUSAL_CHARACTERS_MAX]
         refusal = Refusal(self._clock.now_ms(), start.action.at, error.code, message, start.action.kind)
-        return bool(await self._save([refused(schedule, start.action, decided.timing, refusal)]))
+        changed = refused(schedule, start.action, decided.timing, refusal)
+        is_saved = bool(await self._save([changed]))
+        if is_saved:
+            self._note(decided.before, changed)
+        return is_saved
+
+    def _note(self, before: Schedule, after: Schedule) -> None:
+        """Count and log the runs that a committed turn has missed or skipped."""
+        self._note_lost(after, "missed", after.memory.missed - before.memory.missed, after.memory.last_missed)
+        self._note_lost(after, "skipped", after.memory.skipped - before.memory.skipped, after.memory.last_skipped)
+
+    def _note_lost(self, schedule: Schedule, how: str, count: int, last: Loss | None) -> None:
+        if count <= 0 or last is None:
+            return
+        self._metrics.runs_lost(how, count)
+        which = {"schedule": schedule.name, "flow": schedule.flow_name, "runs": count, "reason": last.reason}
+        form = f"schedule %(schedule)s of flow %(flow)s {how} %(runs)d scheduled runs, the last of %(at)s: %(reason)s"
+        level = logging.WARNING if how == "missed" else logging.INFO
+        self._lost_log.write(level, schedule.schedule_id, form, {**which, "at": format_instant(last.at)})
+        if how == "missed":
+            self.missing[schedule.flow_name, schedule.name] = self._clock.now_ms()
 
     async def _stop(self, execution_id: str) -> None:
         stop = Stop(STOP_ERROR, "the schedule's overlap policy stops it for the next execution")

@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from flowserver.base.clock import DAY_MS
 from flowserver.machine.schedules.days import DAY, MINUTE_MS, RegularDay, day_of, local_date
 from flowserver.machine.schedules.timing import Every, InZone, Timing
+
+HOUR_MS: Final = 3_600_000
 
 COUNTED_MAX: Final = 1_000
 """Instants that are counted when many are passed over."""
@@ -20,6 +23,18 @@ def count_instants(timing: Timing, from_ms: int, to_ms: int, count_max: int) -> 
             return _count_days(timing, from_ms, to_ms, count_max)
         case _:
             return _count_each(timing, from_ms, to_ms, count_max)
+
+
+def last_instant(timing: Timing, from_ms: int, to_ms: int) -> int | None:
+    """The last instant from one to another, both included; None if there is none."""
+    for window in (HOUR_MS, DAY_MS, to_ms - from_ms):
+        begin, found = max(from_ms, to_ms - window), None
+        at = timing.next_after(begin - 1)
+        while at is not None and at <= to_ms:
+            found, at = at, timing.next_after(at)
+        if found is not None:
+            return found
+    return None
 
 
 def _count_each(timing: Timing, from_ms: int, to_ms: int, count_max: int) -> int:

@@ -6,20 +6,22 @@ schedule runs, or one is buffered, the overlap policy decides. An execution that
 follows it is buffered until it has ended, so a crash between the two loses neither.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
 from flowserver.base.derived_ids import scheduled_execution_id
-from flowserver.machine.schedules.counting import COUNTED_MAX, count_instants
+from flowserver.machine.schedules.counting import COUNTED_MAX, count_instants, last_instant
 from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.state import (
     RECENT_MAX,
     STOPPING,
     Action,
     Kind,
+    Loss,
+    LossReason,
     Memory,
     Overlap,
     Run,
@@ -73,7 +75,7 @@ def take_turn(
     start = None
     if chosen is not None:
         started = deciding.with_run(chosen)
-        taken = _skipping(left)
+        taken = _skipping(left, chosen)
         if_taken = replace(taken, wake_at=_wake_at(taken, now_ms, is_cut_short=True))
         run = started.memory.recent[-1]
         start = Start(chosen, run.execution_id, run.name, if_taken)
@@ -92,9 +94,10 @@ def paused(schedule: Schedule, note: str) -> Schedule:
     """The schedule without further ticks. What ticks have buffered counts as skipped; triggers and backfills stay."""
     memory = schedule.memory
     kept = tuple(action for action in memory.buffered if action.kind is not Kind.TICK)
-    dropped = len(memory.buffered) - len(kept)
-    memory = replace(memory, buffered=kept, skipped=memory.skipped + dropped)
-    left = schedule.actions_left if schedule.actions_left is None else schedule.actions_left + dropped
+    dropped_runs = [action for action in memory.buffered if action.kind is Kind.TICK]
+    last = Loss(dropped_runs[-1].at, LossReason.PAUSED) if dropped_runs else memory.last_skipped
+    memory = replace(memory, buffered=kept, skipped=memory.skipped + len(dropped_runs), last_skipped=last)
+    left = schedule.actions_left if schedule.actions_left is None else schedule.actions_left + len(dropped_runs)
     return replace(schedule, is_enabled=False, note=note, next_at=None, actions_left=left, memory=memory)
 
 
@@ -129,7 +132,11 @@ def _miss(schedule: Schedule, timing: Timing, now_ms: int) -> Schedule:
     if schedule.next_at is None or schedule.next_at >= oldest:
         return schedule
     count = count_instants(timing, schedule.next_at, oldest - 1, COUNTED_MAX)
-    memory = replace(schedule.memory, missed=schedule.memory.missed + count)
+    memory = schedule.memory
+    was_refused = memory.refusal is not None and memory.refusal.kind is Kind.TICK and memory.refusals > 0
+    at = last_instant(timing, schedule.next_at, oldest - 1)
+    loss = Loss(schedule.next_at if at is None else at, LossReason.REFUSED if was_refused else LossReason.LATE)
+    memory = replace(memory, missed=memory.missed + count, last_missed=loss)
     return replace(schedule, next_at=timing.next_after(oldest - 1), memory=memory)
 
 
@@ -211,13 +218,13 @@ class _Deciding:
             return True
         buffered = self.schedule.memory.buffered
         if action.overlap in STOPPING:
-            self._drop(len(buffered))
+            self._drop(buffered)
             for dropped in buffered:
                 self._use_up(dropped, -1)
             self._use_up(action, 1)
             self._change(buffered=(action,))
         elif action.overlap is Overlap.SKIP or len(buffered) >= self._room(action.overlap):
-            self._drop(1)
+            self._drop([action])
         else:
             self._use_up(action, 1)
             self._change(buffered=(*buffered, action))
@@ -235,15 +242,18 @@ class _Deciding:
     def _room(self, overlap: Overlap) -> int:
         return 1 if overlap is Overlap.BUFFER_ONE else self._buffer_max
 
-    def _drop(self, count: int) -> None:
-        self._change(skipped=self.schedule.memory.skipped + count)
+    def _drop(self, dropped: Sequence[Action]) -> None:
+        if dropped:
+            loss = Loss(dropped[-1].at, LossReason.OVERLAP)
+            self._change(skipped=self.schedule.memory.skipped + len(dropped), last_skipped=loss)
 
     def _change(self, **fields: object) -> None:
         self.schedule = replace(self.schedule, memory=replace(self.schedule.memory, **fields))
 
 
-def _skipping(schedule: Schedule) -> Schedule:
-    return replace(schedule, memory=replace(schedule.memory, skipped=schedule.memory.skipped + 1))
+def _skipping(schedule: Schedule, action: Action) -> Schedule:
+    memory, loss = schedule.memory, Loss(action.at, LossReason.DONE)
+    return replace(schedule, memory=replace(memory, skipped=memory.skipped + 1, last_skipped=loss))
 
 
 def _trimmed(runs: tuple[Run, ...]) -> tuple[Run, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from flowserver.machine.schedules.state import Action, Kind, Memory, Refusal, Schedule
+from flowserver.machine.schedules.state import Action, Kind, Loss, LossReason, Memory, Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
 
 BACKOFF_MS: Final = (1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000)
@@ -26,7 +26,8 @@ def refused(schedule: Schedule, action: Action, timing: Timing, refusal: Refusal
     is_again = last is not None and last.kind is action.kind and (is_tick or last.at == action.at)
     memory = replace(memory, refusal=refusal, refusals=memory.refusals + 1 if is_again else 1)
     if not is_tick and memory.refusals >= TRIES_MAX:
-        memory = replace(_without(memory, action, timing), missed=memory.missed + 1, refusals=0)
+        loss = Loss(action.at, LossReason.REFUSED)
+        memory = replace(_without(memory, action, timing), missed=memory.missed + 1, refusals=0, last_missed=loss)
     pause = BACKOFF_MS[min(max(memory.refusals, 1), len(BACKOFF_MS)) - 1]
     return replace(schedule, memory=memory, wake_at=refusal.refused_at + pause)
 

@@ -69,8 +69,30 @@ class Refusal(Struct, frozen=True):
     """Older rows have none."""
 
 
-class Memory(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a schedule remembers between turns."""
+class LossReason(StrEnum):
+    """Why a scheduled run, a trigger or a run of a backfill started nothing."""
+
+    LATE = "late"
+    """It was older than the catch-up window."""
+    REFUSED = "refused"
+    """Its start was refused until it was given up."""
+    OVERLAP = "overlap"
+    """The overlap policy dropped it."""
+    DONE = "done"
+    """It had an execution already."""
+    PAUSED = "paused"
+    """It was buffered when the schedule was paused."""
+
+
+class Loss(Struct, frozen=True):
+    """A run that was missed or skipped: the instant that it was for."""
+
+    at: int
+    reason: LossReason
+
+
+class Memory(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a schedule remembers between turns. Older nodes read a row whose newer fields have defaults."""
 
     triggers: tuple[Action, ...] = ()
     """Not yet decided on."""
@@ -88,6 +110,8 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True):
     """Ticks that were older than the catch-up window, and starts that were given up after refusals."""
     skipped: int = 0
     """Ticks that the overlap policy dropped, and those that had an execution already."""
+    last_missed: Loss | None = None
+    last_skipped: Loss | None = None
 
 
 class Schedule(Struct, frozen=True, kw_only=True):

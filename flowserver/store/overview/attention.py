@@ -1,13 +1,14 @@
 """The few executions, tasks, schedules and invocations that a person should look at first."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select
 
-from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.base.clock import INSTANT_MS_MAX, format_instant
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing_of_all_flows import list_all_executions
 from flowserver.store.executions.listing_of_flow import ExecutionFilter
@@ -16,6 +17,7 @@ from flowserver.store.executions.waiting_tasks import ScopeKey, list_waiting_tas
 from flowserver.store.invocations.parking import list_parked_invocations
 from flowserver.store.overview.counts import LateExecution, schedules
 from flowserver.store.overview.throughput import FAILURES
+from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule
 from flowserver.store.schema.schedule_tables import WAKES
 from flowserver.store.schema.tables import PARKED, executions
 from flowserver.store.sql.list_parameter import among, texts
@@ -47,6 +49,7 @@ class Kind(StrEnum):
     PARKED = "parked"
     LATE = "late"
     OVERDUE_SCHEDULE = "overdueSchedule"
+    MISSED_RUN = "missedRun"
     PARKED_INVOCATION = "parkedInvocation"
     WAITING_FOR_REDRIVE = "waitingForRedrive"
     FAILED = "failed"
@@ -71,9 +74,14 @@ class Attention:
 
 
 def read_attention(
-    connection: Connection, late: Sequence[LateExecution], *, failed_since_ms: int, due_before_ms: int
+    connection: Connection,
+    late: Sequence[LateExecution],
+    *,
+    missing: Sequence[tuple[str, str, int]] = (),
+    failed_since_ms: int,
+    due_before_ms: int,
 ) -> list[Attention]:
-    """SHOWN_MAX of each kind at most.
+    """SHOWN_MAX of each kind at most. `missing` are schedules with missed runs: flow, name, and when it was found (ms).
 
     Of executions that failed, are parked or wait for a redrive these are the newest, of all else what waits longest.
     """
@@ -81,6 +89,7 @@ def read_attention(
         *_parked(connection),
         *_late(connection, late),
         *_overdue_schedules(connection, due_before_ms),
+        *_missed_runs(connection, missing),
         *_parked_invocations(connection),
         *_waiting_for_redrive(connection),
     ]
@@ -113,6 +122,15 @@ def _overdue_schedules(connection: Connection, before_ms: int) -> Iterator[Atten
             name=str(legible(row.name)),
             since=row.wake_at,
         )
+
+
+def _missed_runs(connection: Connection, missing: Sequence[tuple[str, str, int]]) -> Iterator[Attention]:
+    for flow_name, name, at in missing[:SHOWN_MAX]:
+        with suppress(ScheduleDamaged):
+            schedule = find_schedule(connection, flow_name, name)
+            if schedule is not None and (last := schedule.memory.last_missed) is not None:
+                text = f"the last missed run is that of {format_instant(last.at)} ({last.reason})"
+                yield Attention(kind=Kind.MISSED_RUN, flow_name=flow_name, name=name, since=at, text=text)
 
 
 def _parked_invocations(connection: Connection) -> Iterator[Attention]:

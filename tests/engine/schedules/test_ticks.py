@@ -1,5 +1,6 @@
 """Ticks: each starts one execution, in the transaction that advances the schedule."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from flowserver.engine.due_loop import AT_ONCE
 from flowserver.machine.schedules.state import Overlap
 from flowserver.machine.state import Status
 from flowserver.operations.schedule_fields import ScheduleChange
+from flowserver.store.overview.attention import Kind
 from flowserver.store.schedules.rows import row_of
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import definitions, executions, flows
@@ -273,3 +275,26 @@ async def test_a_schedule_of_a_version_waits_until_that_version_exists(taker: Tu
     await taker.node.operations.schedules.update("f", "s", ScheduleChange(qualifier="LATEST"))
     await taker.turns(after_seconds=1)
     assert await taker.executions() == ["s-20260101T000100Z"]
+
+
+async def test_missed_and_skipped_runs_are_counted_logged_and_shown(
+    taker: TurnTaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    engine = taker.node.engine
+    await taker.create(NEVER_ENDS, overlap=Overlap.SKIP, catch_up_seconds=60)
+    await taker.turns(after_seconds=5 * 60)
+    await taker.turns(after_seconds=60)
+    memory = (await taker.schedule()).memory
+    assert (memory.started, memory.missed, memory.skipped) == (1, 3, 2)
+    assert "schedule s of flow f missed 3 scheduled runs, the last of 2026-01-01T00:03:00.000Z: late" in caplog.text
+    assert "schedule s of flow f skipped 1 scheduled runs, the last of 2026-01-01T00:06:00.000Z: overlap" in caplog.text
+    counted = engine.metrics.text({}).decode()
+    assert "flowserver_missed_schedule_runs_total 3.0" in counted
+    assert "flowserver_skipped_schedule_runs_total 2.0" in counted
+    assert "flowserver_schedule_lateness_seconds_sum 60.0" in counted
+    assert [each[:2] for each in engine.schedules.missed_since(0)] == [("f", "s")]
+    shown = (await taker.node.operations.overview.show(None)).snapshot.attention
+    assert [(each.kind, each.name, each.text) for each in shown] == [
+        (Kind.MISSED_RUN, "s", "the last missed run is that of 2026-01-01T00:03:00.000Z (late)")
+    ]

@@ -5,10 +5,22 @@ from datetime import UTC
 import pytest
 from msgspec.structs import replace
 
+from flowserver.machine.schedules.counting import last_instant
 from flowserver.machine.schedules.deciding import ACTIONS_MAX, LOOK_AGAIN_MS, Start, paused, take_turn
 from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.refused_starts import BACKOFF_MS, TRIES_MAX, refused
-from flowserver.machine.schedules.state import Action, Backfill, Kind, Memory, Overlap, Refusal, Run, Schedule
+from flowserver.machine.schedules.state import (
+    Action,
+    Backfill,
+    Kind,
+    Loss,
+    LossReason,
+    Memory,
+    Overlap,
+    Refusal,
+    Run,
+    Schedule,
+)
 from flowserver.machine.schedules.timing import Every, read_timing
 from flowserver.machine.state import Status
 
@@ -63,7 +75,7 @@ def test_a_tick_starts_one_execution() -> None:
     assert start is not None
     assert (start.name, start.action) == ("s-19700101T000100Z", Action(MINUTE, Kind.TICK, Overlap.ALLOW_ALL))
     assert (case.schedule.next_at, case.schedule.wake_at, case.memory.started) == (2 * MINUTE, 2 * MINUTE, 1)
-    assert start.if_taken.memory == Memory(skipped=1)
+    assert start.if_taken.memory == Memory(skipped=1, last_skipped=Loss(MINUTE, LossReason.DONE))
     assert start.if_taken.next_at == 2 * MINUTE
 
 
@@ -96,13 +108,28 @@ def test_five_ticks_during_a_pause_of_the_server(
 def test_ticks_beyond_the_catch_up_window_are_missed() -> None:
     case = Case(catch_up_seconds=60)
     assert case.turns(5 * MINUTE) == [4, 5]
-    assert case.memory.missed == 3
+    assert (case.memory.missed, case.memory.last_missed) == (3, Loss(3 * MINUTE, LossReason.LATE))
 
 
 def test_a_long_sleep_counts_a_bounded_number() -> None:
     case = Case(catch_up_seconds=60)
     assert case.turns(10_000 * MINUTE) == [9_999, 10_000]
-    assert case.memory.missed == 1_000
+    assert (case.memory.missed, case.memory.last_missed) == (1_000, Loss(9_998 * MINUTE, LossReason.LATE))
+
+
+def test_a_schedule_remembers_what_it_skipped_last_and_why() -> None:
+    case = Case(overlap=Overlap.SKIP)
+    assert case.turns(3 * MINUTE) == [1]
+    assert case.memory.last_skipped == Loss(3 * MINUTE, LossReason.OVERLAP)
+    buffering = Case(overlap=Overlap.BUFFER_ONE)
+    assert buffering.turns(2 * MINUTE) == [1]
+    assert paused(buffering.schedule, "").memory.last_skipped == Loss(2 * MINUTE, LossReason.PAUSED)
+
+
+def test_the_last_instant_of_a_rare_schedule_is_found() -> None:
+    yearly = read_timing("0 0 0 1 1 ?", UTC, 0)
+    assert last_instant(yearly, 0, 400 * 86_400_000) == 365 * 86_400_000
+    assert last_instant(yearly, 1, 364 * 86_400_000) is None
 
 
 def test_a_turn_decides_on_a_bounded_number() -> None:

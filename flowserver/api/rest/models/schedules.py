@@ -111,6 +111,8 @@ _SUMMARY = {
     "started": 12,
     "missed": 1,
     "skipped": 0,
+    "lastMissed": {"time": "2026-01-01T01:30:00.000Z", "reason": "late"},
+    "lastSkipped": None,
     "waiting": 0,
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
@@ -121,6 +123,26 @@ _WARNING = {
     "message": "flow etl has no alias prod yet: starts are refused",
     "target": {"kind": "alias", "name": "etl/prod"},
 }
+
+
+class ScheduleLoss(Resource):
+    """A scheduled run that started nothing."""
+
+    model_config = with_examples({"time": "2026-01-01T01:30:00.000Z", "reason": "late"})
+
+    time: Annotated[Instant, Field(description="When it was to start.")]
+    reason: Annotated[
+        state.LossReason,
+        Field(
+            description="`late`: older than `catchUpSeconds`; `refused`: given up after refusals; `overlap`: the "
+            "overlap policy dropped it; `done`: it had an execution; `paused`: it waited when the schedule was paused."
+        ),
+    ]
+
+    @classmethod
+    def of(cls, loss: state.Loss | None) -> Self | None:
+        """The run, if there is one."""
+        return None if loss is None else cls(time=format_instant(loss.at), reason=loss.reason)
 
 
 class ScheduleSummary(Resource):
@@ -146,6 +168,8 @@ class ScheduleSummary(Resource):
     started: Annotated[int, Field(description="Executions that it has started.")]
     missed: Annotated[int, Field(description="Ticks that were older than `catchUpSeconds`, and starts given up.")]
     skipped: Annotated[int, Field(description="Ticks that the overlap policy dropped, or that had run before.")]
+    last_missed: Annotated[ScheduleLoss | None, Field(description="The last missed run; null if there is none.")]
+    last_skipped: Annotated[ScheduleLoss | None, Field(description="The last skipped run; null if there is none.")]
     waiting: Annotated[int, Field(description="Starts and backfills that wait.")]
     created_time: Instant
     last_modified_time: Instant
@@ -237,6 +261,8 @@ def _summary(schedule: state.Schedule) -> dict[str, Any]:
         "started": memory.started,
         "missed": memory.missed,
         "skipped": memory.skipped,
+        "last_missed": ScheduleLoss.of(memory.last_missed),
+        "last_skipped": ScheduleLoss.of(memory.last_skipped),
         "waiting": len(memory.triggers) + len(memory.buffered) + len(memory.backfills),
         "created_time": format_instant(schedule.created_at),
         "last_modified_time": format_instant(schedule.modified_at),
