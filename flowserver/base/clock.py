@@ -19,7 +19,7 @@ class Clock(Protocol):
         ...
 
     def steady_ms(self) -> int:
-        """Time that has passed, in ms since some instant: nobody sets it, so it tells when `now_ms` was set."""
+        """Time that has passed, in ms since some instant; setting the clock does not change it."""
         ...
 
 

@@ -111,13 +111,13 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
         "WHEN": lambda one: one.cron_expression,
         "ZONE": lambda one: one.time_zone,
         "NEXT": lambda one: shown_in_zone(one.next_time, now, one.time_zone) if one.enabled else "paused",
+        "LAST MISSED": lambda one: (
+            shown_in_zone(one.last_missed["time"], now, one.time_zone) if one.last_missed else ""
+        ),
         "STARTED": lambda one: str(one.started),
         "WAITING": lambda one: str(one.waiting),
         "MISSED": lambda one: str(one.missed),
         "SKIPPED": lambda one: str(one.skipped),
-        "LAST MISSED": lambda one: (
-            shown_in_zone(one.last_missed["time"], now, one.time_zone) if one.last_missed else ""
-        ),
         "NOTE": lambda one: one_line(one.note, 40),
     }
     show_list(session, found, columns, lambda one: one.path, "There are no schedules.", limit)
