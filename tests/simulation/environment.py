@@ -130,7 +130,9 @@ class Environment:
     def dispatcher(self, lease: Lease) -> Dispatcher:
         """The engine's own dispatcher, which starts a node's sub-flows and pauses for each commit that it waits for."""
         asking, unused = cast(Any, _StepwiseCommitter()), cast(Any, None)
-        context = EngineContext(unused, asking, unused, lease, unused, self._tokens, self._clock, self._limits, unused)
+        context = EngineContext(
+            *(unused, asking, unused, lease, unused, self._tokens, self._clock, unused, self._limits, unused)
+        )
         slots = CallSlots(self._limits, lambda: 1)
         made = StepCalls(context, unused, unused, _UncountedStarter(context), unused, unused, unused)
         return Dispatcher(context, unused, slots, made)

@@ -7,10 +7,12 @@ the tests with real servers. A crash loses all that is in memory.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, assert_never, cast
 
 from msgspec.structs import replace
 
+from flowserver.base.clock_watch import ClockWatch
 from flowserver.base.json_values import load_json_object
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
@@ -174,6 +176,9 @@ class Node:
         database, me, unused = cast(Any, world.database), cast(Any, self), cast(Any, None)
         self.writer = Writer(database, self.batch_context, me)
         self._cluster = ClusterView(world.database, lease)
+        limits = self.batch_context.limits
+        differ, settle = limits.clock_differ_seconds, limits.clock_settle_seconds
+        self._watch = ClockWatch(world.clock, differ_seconds=differ, settle_seconds=settle)
         context = EngineContext(
             database,
             self.writer,
@@ -182,12 +187,13 @@ class Node:
             cast(Any, self._cluster),
             self.batch_context.tokens,
             world.clock,
+            self._watch,
             self.batch_context.limits,
             unused,
         )
         self._recovery = TaskRecovery(context, me, me)
         self._lost: LostCalls[ScopeRef] = LostCalls()
-        self._schedules = ScheduleLoop(context, unused)
+        self._schedules = ScheduleLoop(context, unused, unused)
         self._timers = StepTimers(context, lambda _: None)
         self.inbox: list[InboxItem] = []
         self.calls: dict[TaskKey, object] = {}
@@ -289,7 +295,8 @@ class Node:
             self.send(envelope)
         for due in found.untold:
             self.deliver(due.execution_id, due.token, result_of(due))
-        self.write(lambda connection: delete_expired_nonces(connection, self._world.clock.now_ms()), lambda _: None)
+        if (now := self._watch.deletion_now()) is not None:
+            self.write(partial(delete_expired_nonces, now_ms=now), lambda _: None)
         return [each.execution_id for each in (*envelopes, *found.untold)]
 
     def due(self) -> list[Envelope]:

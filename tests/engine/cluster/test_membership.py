@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 import pytest
 from sqlalchemy import Connection, select, text
 
+from flowserver.base.clock import DAY_MS
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
@@ -75,6 +76,30 @@ async def knowing(node: Node, nodes: int) -> None:
         while node.engine.membership.share.nodes != nodes:
             news.clear()
             await news.wait()
+
+
+async def test_a_node_whose_clock_is_not_that_of_the_others_deletes_nothing_by_age(open_database: OpenDatabase) -> None:
+    right, wrong = ManualClock(), ManualClock()
+    wrong.step(32 * DAY_MS)
+    async with (
+        running_node(open_database(), right, node_id="right"),
+        running_node(open_database(), wrong, node_id="wrong") as node,
+    ):
+        watch = node.engine.clock_watch
+        compared = asyncio.Event()
+        loop, compare = asyncio.get_running_loop(), watch.compare_others
+
+        def note(differ_ms: int) -> None:
+            compare(differ_ms)
+            loop.call_soon_threadsafe(compared.set)
+
+        watch.compare_others = note  # type: ignore[method-assign]
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (watch.pause or "").startswith("the clocks of this node and of another differ"):
+                compared.clear()
+                await compared.wait()
+        wrong.advance(seconds=86_400)
+        assert watch.deletion_now() is None
 
 
 async def test_a_node_that_stops_does_not_wait_for_its_next_beat(
