@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from flowserver.machine.schedules.counting import last_instant
-from flowserver.machine.schedules.deciding import ACTIONS_MAX, LOOK_AGAIN_MS, Start, paused, take_turn
+from flowserver.machine.schedules.deciding import ACTIONS_MAX, LOOK_AGAIN_MS, Start, computed_again, paused, take_turn
 from flowserver.machine.schedules.execution_names import execution_name
 from flowserver.machine.schedules.refused_starts import BACKOFF_MS, TRIES_MAX, refused
 from flowserver.machine.schedules.state import (
@@ -124,6 +124,24 @@ def test_a_schedule_remembers_what_it_skipped_last_and_why() -> None:
     buffering = Case(overlap=Overlap.BUFFER_ONE)
     assert buffering.turns(2 * MINUTE) == [1]
     assert paused(buffering.schedule, "").memory.last_skipped == Loss(2 * MINUTE, LossReason.PAUSED)
+
+
+def test_a_clock_that_was_set_back_brings_the_next_tick_nearer() -> None:
+    far = Case(next_at=1_000 * MINUTE).schedule
+    far = replace(far, wake_at=1_000 * MINUTE)
+    again = computed_again(far, EVERY_MINUTE, MINUTE)
+    assert again is not None
+    assert (again.next_at, again.wake_at) == (2 * MINUTE, 2 * MINUTE)
+    assert computed_again(again, EVERY_MINUTE, MINUTE) is None
+    assert computed_again(again, EVERY_MINUTE, 2 * MINUTE - 1) is None
+
+
+def test_a_clock_that_was_set_back_brings_other_work_nearer() -> None:
+    waits = Memory(buffered=(Action(MINUTE, Kind.TICK, Overlap.BUFFER_ONE),))
+    paused_one = replace(Case(next_at=None, memory=waits).schedule, wake_at=1_000 * MINUTE)
+    again = computed_again(paused_one, EVERY_MINUTE, MINUTE)
+    assert again is not None
+    assert (again.next_at, again.wake_at) == (None, MINUTE + LOOK_AGAIN_MS)
 
 
 def test_the_last_instant_of_a_rare_schedule_is_found() -> None:

@@ -280,6 +280,10 @@ def test_a_timing_may_end() -> None:
     assert count_instants(SingleInstant(), 0, 10, 3) == 1
 
 
+def test_the_last_year_has_no_next_one() -> None:
+    assert read_timing("0 0 0 1 1 ?", UTC, 0).next_after(parse_instant("9999-06-01T00:00:00Z")) is None
+
+
 def test_cron_gives_up_after_fifty_years() -> None:
     timing = read_timing("0 0 0 1 1 ?", UTC, 0)
     assert timing.next_after(parse_instant("2026-01-01T00:00:00Z")) == parse_instant("2027-01-01T00:00:00Z")
