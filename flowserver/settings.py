@@ -67,8 +67,8 @@ class Settings(BaseSettings):
     )
     child_lifecycle: Literal["owned", "independent"] = Field(
         "owned",
-        description="Life cycle of the execution that a `sync` sub-flow step starts: `owned` stops it when the step no "
-        "longer waits for it, `independent` lets it run on, as the cloud service does.",
+        description="Life cycle of an execution that a `sync` step starts: `owned` stops it when the step no longer "
+        "waits for it, `independent` lets it run on, as the cloud service does.",
     )
     queue_bodies: Literal["base64", "plain"] = Field(
         "base64",

@@ -24,6 +24,7 @@ EXAMPLES = {
     "limits": ("cloud", "cloud"),
     "lenient": ("true", True),
     "missing_source": ("fail", "fail"),
+    "child_lifecycle": ("independent", "independent"),
     "queue_bodies": ("plain", "plain"),
     "allowed_hosts": ("a, b", ["a", "b"]),
     "queues": ("a=nats://x/s?stream=t b=nats://y,z", {"a": "nats://x/s?stream=t", "b": "nats://y,z"}),
