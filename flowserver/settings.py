@@ -241,6 +241,8 @@ class Settings(BaseSettings):
         if not isinstance(keys, list):
             return [] if keys is None else keys
         for key in keys:
+            if str(key).startswith("@"):
+                raise ValueError("takes keys; give their file as secrets_key_file, or FLOWSERVER_SECRETS_KEY_FILE")
             check_key(str(key))
         return keys
 

@@ -19,17 +19,21 @@ class YamlFileInvalid(Exception):
 
 @dataclass(frozen=True)
 class YamlFile:
-    """A file's content, None if it is empty, and the line number of each value."""
+    """A file's content, None if it is empty, and the place of each value."""
 
     content: Any
     _root: yaml.Node | None
 
     def line_of(self, place: Sequence[object]) -> int:
-        """The line, from 1, of the value at these keys and indexes: the line of its key if it has one.
+        """The line, from 1, of the value at these keys and indexes, as `place_of` finds it."""
+        return self.place_of(place)[0]
 
-        If there is no such value, it is the line of the last value on the path to it.
+    def place_of(self, place: Sequence[object]) -> tuple[int, int]:
+        """The line and column, from 1, of the value at these keys and indexes: those of its key if it has one.
+
+        If there is no such value, they are those of the last value on the path to it.
         """
-        node, line = self._root, 1
+        node, line, column = self._root, 1, 1
         for step in place:
             if isinstance(node, yaml.MappingNode):
                 found = next(((key, value) for key, value in node.value if key.value == str(step)), None)
@@ -39,8 +43,9 @@ class YamlFile:
                 found = None
             if found is None:
                 break
-            line, node = found[0].start_mark.line + 1, found[1]
-        return line
+            mark, node = found[0].start_mark, found[1]
+            line, column = mark.line + 1, mark.column + 1
+        return line, column
 
 
 def read_yaml(path: Path) -> YamlFile:
@@ -50,6 +55,11 @@ def read_yaml(path: Path) -> YamlFile:
         loader.name = path.name  # for its messages
         root = loader.get_single_node()
         return YamlFile(None if root is None else loader.construct_document(root), root)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        said = ", ".join(part for part in (error.problem, error.context) if part)
+        raise YamlFileInvalid(f"{place} is not valid YAML: {said}") from None
     except (ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or an impossible date
         raise YamlFileInvalid(f"{path} is not valid YAML: {error}") from None
 

@@ -11,7 +11,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.yaml_text import yaml_text
 from flowserver.flowtests.cases import TestFile
-from flowserver.flowtests.file_names import SUFFIX
+from flowserver.flowtests.file_names import SUFFIX, flow_name_of
 
 _HEAD: Final = "# Recorded by flowserver sim.\n"
 
@@ -22,7 +22,7 @@ def write_tests(file: Path, tested: TestFile, tests: list[JsonObject]) -> None:
         raise CommandFailed(f"{file} is no flow test: their names end in {SUFFIX}", ExitCode.USAGE)
     definition = os.path.relpath(tested.source.file, file.parent)
     if not file.exists():
-        name = {} if tested.flow_name == tested.source.file.stem else {"name": tested.flow_name}
+        name = {} if tested.flow_name == flow_name_of(tested.source.file) else {"name": tested.flow_name}
         file.write_text(_HEAD + yaml_text({"flow": definition, **name, "tests": tests}), "utf-8")
         return
     before = file.read_text("utf-8")

@@ -3,7 +3,7 @@ is seen without a server.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -46,15 +46,18 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By kind, as the API names them."""
 
+PART_MIN: Final = 4
+"""Shortest part of a name that suggests it, in characters."""
+
 OVERLAPS: Final = ("Skip", "BufferOne", "BufferAll", "CancelOther", "TerminateOther", "AllowAll")
 
 
-def unknown_fields(kind: str, entries: Mapping[Any, Any]) -> Iterator[str]:
-    """What to say of each key that no resource of this kind has, with the name of the entry."""
-    for name, given in entries.items():
-        if isinstance(given, dict):
-            known = [field for each in _kinds(kind, given) for field in FIELDS[each]]
-            yield from (f"{name}: `{key}` is unknown{hint(str(key), known)}" for key in given if key not in known)
+def unknown_fields(kind: str, given: Any) -> dict[str, str]:
+    """What to say of each key of an entry that no resource of this kind has."""
+    if not isinstance(given, dict):
+        return {}
+    known = [field for each in _kinds(kind, given) for field in FIELDS[each]]
+    return {str(key): f"`{key}` is unknown{hint(str(key), known)}" for key in given if key not in known}
 
 
 def _kinds(kind: str, given: Mapping[Any, Any]) -> Sequence[str]:
@@ -65,9 +68,14 @@ def _kinds(kind: str, given: Mapping[Any, Any]) -> Sequence[str]:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """`; did you mean `NAME`?` for the nearest of the names, in upper or lower case; nothing if none is near."""
+    """`; did you mean `NAME`?` for the nearest of the names, in upper or lower case; nothing if none is near.
+
+    A part of only one of the names is near to it, as `cron` is to `cronExpression`.
+    """
     by_lower = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), list(by_lower), n=1)
+    longer = [each for each in by_lower if len(word) >= PART_MIN and word.lower() in each]
+    near = longer if len(longer) == 1 else near
     return f"; did you mean `{by_lower[near[0]]}`?" if near else ""
 
 

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.flowtests.budget import Budget
 from flowserver.flowtests.cases import Case, Crash, Mock, Reply, Source, TestFile
+from flowserver.flowtests.file_names import flow_name_of
 from flowserver.flowtests.findings import CaseStopped, Finding
 from flowserver.flowtests.mocks import CaseMocks, Supply, kind_of
 from flowserver.flowtests.real_calls import REAL_CALL_SECONDS, Callee, RealCall
@@ -143,7 +144,7 @@ class MockedCalls:
             return Answer(Failure("FnF.InvalidArgument", str(error)))
         name = params.get(EXECUTION_NAME) or command.submission_key
         token = command.token if command.pattern is Pattern.SYNC else None
-        flow_name = ordered.flow_name or source.file.stem
+        flow_name = ordered.flow_name or flow_name_of(source.file)
         child = Child(source, flow_name, str(name), given, token)
         answer = Answer(_default(ordered, source.text), child=child)
         return answer if command.pattern is not Pattern.WAIT_FOR_CALLBACK else self._reported(ordered, answer, callback)

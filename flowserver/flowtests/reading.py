@@ -12,6 +12,7 @@ from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import EXECUTION_NAME, STARTED_MS, Case, Expectation, Source, TestFile
 from flowserver.flowtests.expectation_reading import read_expectation
 from flowserver.flowtests.fields import FILE, TEST
+from flowserver.flowtests.file_names import flow_name_of
 from flowserver.flowtests.known_names import KnownNames
 from flowserver.flowtests.mock_reading import MockReader
 from flowserver.flowtests.real_calls import Callee, NotAvailable
@@ -106,7 +107,7 @@ class _Reader:
             case = self._case(each, mocks, given, started_ms, names)
             if case is not None:
                 cases.append(case)
-        flow_name = name or source.file.stem
+        flow_name = name or flow_name_of(source.file)
         sim = attributes.get("sim", MapNode)
         simulation = None if sim is None else read_simulation(self._reader, sim, self._schemas)
         file = TestFile(self._file, self._text, source, flow_name, shared, tuple(cases), given, started_ms, simulation)

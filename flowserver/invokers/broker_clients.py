@@ -19,7 +19,7 @@ class Outlets:
         self._outlets = dict(outlets or {})
         self._brokers: dict[Access, Broker] = {}
 
-    def __contains__(self, queue: str) -> bool:
+    def __contains__(self, queue: object) -> bool:
         return queue in self._outlets
 
     async def send(self, queue: str, message: BrokerMessage) -> None:

@@ -59,10 +59,12 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "unknown-function": "Warning: the function is not registered with the server.",
     "unknown-goto": "A goto does not name a step of its own list.",
     "unknown-parameter": "The target does not take a parameter of serviceParams.",
+    "unknown-queue": "Warning: the server has no queue of this name.",
     "unknown-resource": "A flow test names a function, flow, queue or topic that no step of the flow uses.",
     "unknown-step": "A flow test names a step that the flow does not have.",
     "unknown-step-type": "A step's type is not one of those in the language.",
     "unreachable-step": "Warning: no way leads to this step.",
+    "unknown-topic": "Warning: the server has no topic of this name.",
     "unsupported-action": "The action is known but not supported.",
     "unusable-flow": "The flow of a flow test cannot be read, or has errors.",
     "unusable-callee": "What a flow test wants to call really cannot be called here.",
@@ -87,7 +89,7 @@ class Severity(StrEnum):
 class Target(NamedTuple):
     """Something of the server that is named but does not exist."""
 
-    kind: Literal["flow", "function", "version", "alias"]
+    kind: Literal["flow", "function", "queue", "topic", "version", "alias"]
     name: str
     """`charge`, `shop/pay`; of a version or an alias with its flow: `etl/prod`."""
 

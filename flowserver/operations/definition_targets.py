@@ -1,37 +1,44 @@
-"""Functions and flows that a definition names and the server does not have: warnings, since they may come later."""
+"""Missing targets: functions, flows, queues and topics that a definition names. Warnings: they may come later."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from flowserver.engine.functions.endpoint_lookup import look_up
 from flowserver.language.diagnostics import DIAGNOSTICS_MAX, Diagnostic, Severity, Target, shown
-from flowserver.language.graph import Flow, FlowTarget, FunctionTarget, TaskStep
+from flowserver.language.graph import Flow, FlowTarget, FunctionTarget, QueueTarget, TaskStep, TopicTarget
 from flowserver.language.graph import Target as TaskTarget
 from flowserver.language.parser import ParsedDefinition
 from flowserver.machine.messages import Failure
 from flowserver.store.flows import flow_exists
 from flowserver.store.functions import FunctionDamaged
+from flowserver.store.queues.queues import find_queue
+from flowserver.store.queues.topics import find_topic
 
 TARGETS_MAX = 200
 """Different targets of one definition that are looked for, each with a query or two."""
 
 
 def has_targets(flow: Flow) -> bool:
-    """Whether the definition names any function or flow."""
-    return any(isinstance(task.target, (FlowTarget, FunctionTarget)) for task in _tasks(flow))
+    """Whether the definition names any function, flow, queue or topic."""
+    return any(isinstance(task.target, (FlowTarget, FunctionTarget, QueueTarget, TopicTarget)) for task in _tasks(flow))
 
 
-def find_missing_targets(connection: Connection, parsed: ParsedDefinition) -> tuple[Diagnostic, ...]:
-    """The definition's warnings, and one for each task whose target is missing; DIAGNOSTICS_MAX at most."""
+def find_missing_targets(
+    connection: Connection, parsed: ParsedDefinition, elsewhere: Container[str]
+) -> tuple[Diagnostic, ...]:
+    """The definition's warnings, and one for each task whose target is missing; DIAGNOSTICS_MAX at most.
+
+    Brokers keep the queues named `elsewhere`.
+    """
     targets: dict[TaskTarget, _Missing | None] = {}
     found = list(parsed.warnings)
     for task in _tasks(parsed.flow):
         if len(found) >= DIAGNOSTICS_MAX or (task.target not in targets and len(targets) == TARGETS_MAX):
             break
         if task.target not in targets:
-            targets[task.target] = _missing(connection, task.target)
+            targets[task.target] = _missing(connection, task.target, elsewhere)
         missing = targets[task.target]
         if missing is not None:
             found.append(Diagnostic(missing.id, Severity.WARNING, missing.message, task.span, target=missing.target))
@@ -48,7 +55,7 @@ class _Missing(NamedTuple):
     target: Target
 
 
-def _missing(connection: Connection, target: TaskTarget) -> _Missing | None:
+def _missing(connection: Connection, target: TaskTarget, elsewhere: Container[str]) -> _Missing | None:
     """The warning; None if the target is there, or of another kind."""
     if isinstance(target, FlowTarget):
         if flow_exists(connection, target.flow_name):
@@ -64,4 +71,10 @@ def _missing(connection: Connection, target: TaskTarget) -> _Missing | None:
             name = f"{target.service}/{target.function}" if target.service else target.function
             message = f"the function {shown(name)} is not registered yet"
             return _Missing("unknown-function", message, Target("function", name))
+    if isinstance(target, QueueTarget) and target.queue not in elsewhere and not find_queue(connection, target.queue):
+        message = f"there is no queue {shown(target.queue)} yet"
+        return _Missing("unknown-queue", message, Target("queue", target.queue))
+    if isinstance(target, TopicTarget) and not find_topic(connection, target.topic):
+        message = f"there is no topic {shown(target.topic)} yet"
+        return _Missing("unknown-topic", message, Target("topic", target.topic))
     return None

@@ -287,13 +287,14 @@ class FlowOperations:
         return (await self._engine.checks.run(look)).findings
 
     async def _parse(self, definition: str, lenient: bool | None) -> ParsedDefinition:
-        """A definition with its warnings, those of missing functions and flows included; raises DefinitionRejected."""
+        """A definition with its warnings, those of missing targets included; raises DefinitionRejected."""
         limits, work = self._engine.limits, Work(pause=yield_to_writer)
         is_lenient = self._lenient if lenient is None else lenient
         parsed = await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work))
         if not has_targets(parsed.flow):
             return parsed
-        warnings = await self._engine.slow_reads.ask(partial(find_missing_targets, parsed=parsed))
+        look = partial(find_missing_targets, parsed=parsed, elsewhere=self._engine.outlets)
+        warnings = await self._engine.slow_reads.ask(look)
         return ParsedDefinition(parsed.flow, warnings)
 
     async def picture(self, definition: str) -> Picture:

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from flowserver.cli.remote.session import Session
 from tests.cli.conftest import one_line
 from tests.support.ports import free_port
 from tests.support.server import PATIENCE_SECONDS, clean_environment
@@ -149,6 +150,15 @@ def test_server_with_keys(run, sqlite_url, answering, monkeypatch):
     assert one_line(result).startswith("flowserver: the server has access keys: set FLOWSERVER_TOKEN")
     monkeypatch.setenv("FLOWSERVER_TOKEN", "old")
     assert one_line(run("functions", "list", "--server", refusing)) == "flowserver: no token (Unauthenticated)"
+
+
+def test_a_variable_may_name_the_file_of_a_token(run, monkeypatch, tmp_path):
+    (tmp_path / "token").write_text("secret\n")
+    monkeypatch.setenv("FLOWSERVER_TOKEN", f"@{tmp_path / 'token'}")
+    assert Session({}).token == "secret"
+    monkeypatch.setenv("FLOWSERVER_TOKEN", f"@{tmp_path / 'nothing'}")
+    result = run("functions", "list")
+    assert (result.exit_code, one_line(result)) == (3, f"flowserver: {tmp_path / 'nothing'}: No such file or directory")
 
 
 @pytest.mark.parametrize(

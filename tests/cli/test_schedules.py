@@ -180,11 +180,11 @@ schedules:
 
 
 BEGINNINGS = [
-    "schedules.yaml:5: schedule/new/nightly: `overlap` must be one of ",
-    "schedules.yaml:4: schedule/new/nightly: timeZone: 'Europe/Berlim' is not",
-    "schedules.yaml:3: schedule/new/nightly: cronExpression: seconds",
-    "schedules.yaml:8: schedule/new/often: `catchUpSeconds` must be",
-    "schedules.yaml:9: schedule/new/often: `remainingActions` must be",
+    "schedules.yaml:5:5: schedule/new/nightly: `overlap` must be one of ",
+    "schedules.yaml:4:5: schedule/new/nightly: timeZone: 'Europe/Berlim' is not",
+    "schedules.yaml:3:5: schedule/new/nightly: cronExpression: seconds",
+    "schedules.yaml:8:5: schedule/new/often: `catchUpSeconds` must be",
+    "schedules.yaml:9:5: schedule/new/often: `remainingActions` must be",
 ]
 
 
@@ -214,7 +214,7 @@ def test_a_qualifier_that_does_not_exist_is_a_warning_which_strict_refuses(flows
     (place / "aliased.yaml").write_text(PASS)
     (place / "schedules.yaml").write_text("schedules: {aliased/s: {cronExpression: '@every 5m', qualifier: nope}}")
     said = "warning[unknown-qualifier]: flow aliased has no alias nope yet: starts are refused"
-    warning = f"{place}/schedules.yaml:1: schedule/aliased/s: {said}\n"
+    warning = f"{place}/schedules.yaml:1:13: schedule/aliased/s: {said}\n"
     assert flowserver("apply", place, "--dry-run").stderr.startswith(warning)
     for _ in range(2):  # before and after the schedule exists
         refused = flowserver("apply", place, "--strict")

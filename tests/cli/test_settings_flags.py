@@ -160,7 +160,7 @@ def test_a_file_that_is_not_yaml_hides_no_errors_of_the_environment(run, monkeyp
     file.write_text("port: [\n")
     monkeypatch.setenv("FLOWSERVER_PROCESSES", "3")
     said = run("serve", "--settings", file).stderr
-    assert f"Invalid value for --settings: {file} is not valid YAML" in said
+    assert f"Invalid value for --settings: {file}:2:1 is not valid YAML" in said
     assert "Invalid value for FLOWSERVER_PROCESSES: must be an integer from 1 to 2" in said
 
 

@@ -1,6 +1,7 @@
 """The command `flowserver apply`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,13 +10,15 @@ import typer
 
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.apply_checks import Targets, check, lacking, require_none, show_findings, targets_in
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
-from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
+from flowserver.cli.remote.resource_reading import ResourceReader
+from flowserver.cli.remote.resources import FlowFile, Resource
 from flowserver.cli.remote.session import Session
 from flowserver.cli.resource_files import SCHEDULES_FILE, files_in
 from flowserver.client.errors import ClientError, Invalid
@@ -72,8 +75,8 @@ def apply(
     """Apply files and folders of flows.
 
     `flows.yaml` has settings of flows, `functions.yaml` and `schedules.yaml` have functions and schedules. Any other
-    file is a definition, and its name without the suffix is the flow's. Everything is checked before anything is
-    applied. What has changed is shown as a diff.
+    file is a definition; its name without `.yaml` or `.flow.yaml` is the flow's. Everything is checked before anything
+    is applied. What has changed is shown as a diff.
 
     --dry-run finds what the real run would find, with the same exit code. If the output is not read to its end
     (`| head -1`), everything is applied nevertheless.
@@ -91,8 +94,13 @@ def apply(
         session.note(f"{file}: {which}; `flowserver functions serve {file}` hosts and registers what has one")
         hosted.extend(names)
 
-    wanted = resources_in(paths, note_hosted)
+    reader = ResourceReader(note_hosted)
+    wanted = reader.read(paths)
     targets = targets_in(session.client, wanted, hosted)
+    if reader.mistakes:
+        with suppress(ClientError):  # the files alone are wrong: without a server this shows what is known
+            check(session, wanted, targets, strict, aloud=False)
+        raise CommandFailed("\nflowserver: ".join(reader.mistakes), ExitCode.USAGE)
     planned = [_plan(session, each) for each in wanted]
     _check(session, planned, targets, strict, dry_run)
     if prune:

@@ -15,7 +15,7 @@ from flowserver.cli.remote.flows import Limit
 from flowserver.cli.remote.function_description import described
 from flowserver.cli.remote.output import show_change, show_list, show_one
 from flowserver.cli.remote.resources import SECRET_HEADERS
-from flowserver.cli.remote.session import Session, secret_of_file
+from flowserver.cli.remote.session import Session, secret_of_file, secret_of_variable
 from flowserver.cli.server_options import takes_choices
 from flowserver.client.results import WITHOUT_SERVICE, Json
 
@@ -231,7 +231,7 @@ def serve_functions(
 
 def _secret(given: str | None) -> str | None:
     if given is None:
-        return os.environ.get(SECRET_VARIABLE)
+        return secret_of_variable(SECRET_VARIABLE)
     return secret_of_file(given, "--secret", SECRET_VARIABLE)
 
 

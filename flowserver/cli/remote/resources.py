@@ -2,19 +2,14 @@
 (`schedules.yaml`).
 """
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from flowserver.base.hidden_values import HIDDEN
 from flowserver.base.lazy_import import load
-from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.session import read_text
-from flowserver.cli.resource_fields import mistakes_in, overlap_mistake, overlap_of, unknown_fields
-from flowserver.cli.resource_files import FLOWS_FILE, FUNCTIONS_FILE, SCHEDULES_FILE, files_in
+from flowserver.cli.resource_fields import mistakes_in, overlap_mistake
 from flowserver.client.errors import Invalid, NotFound
 from flowserver.client.results import Json
 
@@ -34,10 +29,7 @@ SERVER_FIELDS: Final = ("service", "function", "createdTime", "lastModifiedTime"
 UNKNOWN_FLOW: Final = "unknown-flow"
 """The id of the finding that a flow is missing."""
 
-HEADERS_FROM_ENV: Final = "headersFromEnv"
-
 _YAML_TEXT: Final = "flowserver.cli.yaml_text:yaml_text"
-_YAML_FILE: Final = "flowserver.cli.yaml_text:read_mapping"
 
 
 class Resource(Protocol):
@@ -80,9 +72,13 @@ class Entry:
     keys: tuple[str, str]
 
     def of(self, finding: Json, kind: str) -> str:
-        """File, line and resource; the line is that of the finding's `field`, or else the entry's."""
-        keys = [*self.keys, *(each for each in [finding.get("field")] if each)]
-        return f"{self.file}:{self.lines.line_of(keys)}: {kind}/{self.keys[1]}"
+        """File, line, column and resource; the place is that of the finding's `field`, or else the entry's."""
+        return f"{self.place_of(finding.get('field'))}: {kind}/{self.keys[1]}"
+
+    def place_of(self, *inside: str | None) -> str:
+        """File, line and column of what the entry has at these keys, or else of the entry."""
+        line, column = self.lines.place_of([*self.keys, *filter(None, inside)])
+        return f"{self.file}:{line}:{column}"
 
 
 @dataclass(slots=True)
@@ -257,102 +253,8 @@ class ScheduleEntry:
         return flow, name
 
 
-def resources_in(paths: Sequence[Path], hosted: Callable[[Path, Sequence[str]], None]) -> list[Resource]:
-    """What the files and folders describe: functions, then flows, their settings, then schedules, each by name.
-
-    `hosted` is called with the functions of a file that have handlers: they are for another command. Raises
-    CommandFailed, or OSError for a file that is missing.
-    """
-    order = ("function", "flow", "settings", "schedule")
-    return sorted(_resources(paths, hosted), key=lambda each: (order.index(each.kind), each.name))
-
-
-def _resources(paths: Sequence[Path], hosted: Callable[[Path, Sequence[str]], None]) -> Iterator[Resource]:
-    names: dict[str, Path] = {}
-    for file in files_in(paths):
-        if file.name == FUNCTIONS_FILE:
-            yield from _function_entries(file, hosted)
-            continue
-        if file.name == FLOWS_FILE:
-            yield from _settings_entries(file)
-            continue
-        if file.name == SCHEDULES_FILE:
-            yield from _schedule_entries(file)
-            continue
-        if file.stem in names:
-            raise CommandFailed(f"{names[file.stem]} and {file} both describe the flow {file.stem}", ExitCode.USAGE)
-        names[file.stem] = file
-        yield FlowFile(file.stem, read_text(str(file)), file)
-
-
-def _function_entries(file: Path, hosted: Callable[[Path, Sequence[str]], None]) -> Iterator[FunctionEntry]:
-    """The functions that have a `url`; those with a handler are for the program that hosts them."""
-    lines = load(_YAML_FILE)(file)
-    entries = lines.content.get("functions")
-    if not isinstance(entries, dict):
-        raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
-    _require_known_fields(file, "function", entries)
-    with_handlers = []
-    for name, given in entries.items():
-        has_handler = isinstance(given, str) or (isinstance(given, dict) and "handler" in given)
-        if has_handler is (isinstance(given, dict) and "url" in given):
-            reason = f"{file}: {name} must have a `url`, where it is, or a `handler`, which is hosted; not both"
-            raise CommandFailed(reason, ExitCode.USAGE)
-        if has_handler:
-            with_handlers.append(str(name))
-            continue
-        headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
-        own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
-        entry = Entry(file, lines, ("functions", str(name)))
-        yield FunctionEntry(str(name), {**own, "headers": headers}, entry)
-    if with_handlers:
-        hosted(file, with_handlers)
-
-
-def _settings_entries(file: Path) -> Iterator[SettingsEntry]:
-    lines = load(_YAML_FILE)(file)
-    entries = lines.content.get("flows")
-    if not isinstance(entries, dict):
-        reason = f"{file} lacks a mapping `flows` of flows to settings; a file of this name holds no definition"
-        raise CommandFailed(reason, ExitCode.USAGE)
-    for name, given in entries.items():
-        if not isinstance(given, dict) or not given:
-            raise CommandFailed(f"{file}: {name} must be a mapping of settings", ExitCode.USAGE)
-        if "definition" in given:
-            raise CommandFailed(f"{file}: {name}: a definition has a file of its own, {name}.yaml", ExitCode.USAGE)
-    _require_known_fields(file, "settings", entries)
-    for name, given in entries.items():
-        yield SettingsEntry(str(name), given, Entry(file, lines, ("flows", str(name))))
-
-
-def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:
-    lines = load(_YAML_FILE)(file)
-    entries = lines.content.get("schedules")
-    if not isinstance(entries, dict):
-        raise CommandFailed(f"{file} lacks a mapping `schedules` of flow/name to fields", ExitCode.USAGE)
-    _require_known_fields(file, "schedule", entries)
-    for name, given in entries.items():
-        if not isinstance(given, dict) or "cronExpression" not in given or str(name).count("/") != 1:
-            raise CommandFailed(f"{file}: {name} must be flow/name with a `cronExpression`", ExitCode.USAGE)
-        overlap = {"overlap": overlap_of(given["overlap"])} if "overlap" in given else {}
-        yield ScheduleEntry(str(name), {**given, **overlap}, Entry(file, lines, ("schedules", str(name))))
-
-
-def _require_known_fields(file: Path, kind: str, entries: Mapping[Any, Any]) -> None:
-    """Raises CommandFailed, which names every key that the entries cannot have."""
-    if mistakes := [f"{file}: {each}" for each in unknown_fields(kind, entries)]:
-        raise CommandFailed("\nflowserver: ".join(mistakes), ExitCode.USAGE)
-
-
 def _error_of(id: str, message: str, field: str | None) -> Json:
     return {"severity": "error", "id": id, "message": message, "field": field}
-
-
-def _headers_from_env(file: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    missing = sorted({each for each in variables.values() if each not in os.environ})
-    if missing:
-        raise CommandFailed(f"{file}: the variable {missing[0]} is not set", ExitCode.USAGE)
-    return {name: os.environ[variable] for name, variable in variables.items()}
 
 
 def _registration_text(registration: Mapping[str, Any], shown_value: str) -> str:

@@ -145,7 +145,7 @@ class Session:
             return secret_of_file(given, "--token", TOKEN_VARIABLE)
         if self._chosen.get("context") and self._place.token is not None:
             return self._place.token
-        return os.environ.get(TOKEN_VARIABLE) or self._place.token
+        return secret_of_variable(TOKEN_VARIABLE) or self._place.token
 
     @cached_property
     def _place(self) -> Place:
@@ -163,6 +163,12 @@ def secret_of_file(text: str, option: str, variable: str) -> str:
         reason = f"{option} takes a file, `{option} @FILE`: other users of this machine can read what is typed"
         raise CommandFailed(f"{reason}; or set {variable}", ExitCode.USAGE)
     return read_text(text[1:]).strip()
+
+
+def secret_of_variable(variable: str) -> str | None:
+    """The secret that a variable holds, or that is in the file that its `@FILE` names; None if it is not set."""
+    text = os.environ.get(variable)
+    return read_text(text[1:]).strip() if text and text.startswith("@") else text
 
 
 def read_text(name: str) -> str:

@@ -18,6 +18,7 @@ from flowserver.base.limits import Limits
 from flowserver.flowtests.cases import Mocks, Source, TestFile
 from flowserver.flowtests.choices import PLAIN_SIZE
 from flowserver.flowtests.fault_names import FaultKind
+from flowserver.flowtests.file_names import flow_name_of
 from flowserver.flowtests.outcomes import Rules
 from flowserver.flowtests.properties import Broken, Compensated, Property
 from flowserver.flowtests.property_names import ENDS, OWN_MISTAKE, SUCCEEDS, severity_of
@@ -124,7 +125,7 @@ def simulate(
 
 def file_of(source: Source) -> TestFile:
     """A test file without anything, for a definition alone."""
-    return TestFile(source.file, source.text, source, source.file.stem, Mocks(), ())
+    return TestFile(source.file, source.text, source, flow_name_of(source.file), Mocks(), ())
 
 
 def simulate_file(file: TestFile, rules: Rules, settings: SimulationSettings | None = None) -> Simulation:

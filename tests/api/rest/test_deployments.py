@@ -95,6 +95,20 @@ async def test_a_deployment_returns_its_warnings(client: httpx.AsyncClient) -> N
     assert [each["id"] for each in validated.json()["diagnostics"]] == ["unknown-function"]
 
 
+async def test_missing_queues_and_topics_are_warnings(client: httpx.AsyncClient) -> None:
+    sent = "  resourceArn: acs:mns:::/{}/messages\n  serviceParams: {{MessageBody: $}}\n"
+    steps = [f"- type: task\n  name: {kind}\n{sent.format(f'{kind}/orders')}" for kind in ("queues", "topics")]
+    definition = f"version: v1\ntype: flow\nsteps:\n{''.join(steps)}"
+    created = (await deploy(client, definition)).json()
+    assert [(each["id"], each["line"], each["target"]) for each in created["warnings"]] == [
+        ("unknown-queue", 4, {"kind": "queue", "name": "orders"}),
+        ("unknown-topic", 8, {"kind": "topic", "name": "orders"}),
+    ]
+    await client.put("/queues/orders", content="<Queue/>")
+    await client.put("/topics/orders", content="<Topic/>")
+    assert (await deploy(client, definition)).json()["warnings"] == []
+
+
 async def test_a_strict_deployment_is_refused_on_warnings(client: httpx.AsyncClient) -> None:
     problem = assert_problem(await deploy(client, CALLS, query="?strict=true"), 400, "InvalidArgument")
     assert [each["severity"] for each in problem["diagnostics"]] == ["warning", "warning"]

@@ -42,7 +42,7 @@ class MissingTarget(Resource):
 
     model_config = with_examples({"kind": "function", "name": "shop/pay"})
 
-    kind: Literal["flow", "function", "version", "alias"]
+    kind: Literal["flow", "function", "queue", "topic", "version", "alias"]
     name: Annotated[str, Field(description="`charge`, `shop/pay`; of a version or an alias with its flow: `etl/prod`.")]
 
     @classmethod
@@ -93,7 +93,8 @@ class Diagnostic(Resource):
     end_column: int
     hint: Annotated[str | None, Field(description="What to do about it, if that can be said.")]
     target: Annotated[
-        MissingTarget | None, Field(description="Of `unknown-flow` and `unknown-function`: what does not exist yet.")
+        MissingTarget | None,
+        Field(description="What does not exist, of findings whose id says so, such as `unknown-flow`."),
     ]
     page: Annotated[str, Field(description="The page of the project's documentation that explains it.")]
     path: Annotated[
