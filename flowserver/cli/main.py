@@ -5,6 +5,7 @@ Nothing else of flowserver is imported here: the modules that a command needs ar
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -79,7 +80,31 @@ _REWORD: Final = "flowserver.cli.value_errors:reword"
 """Loaded for a command that is written wrongly."""
 
 
-class Command(TyperCommand):
+def _everywhere(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", hidden=True, expose_value=False)] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", hidden=True, expose_value=False)] = False,
+) -> None:
+    """Takes the options that every command takes; they do nothing where there are no notes and no colours."""
+
+
+@cache
+def _options_everywhere() -> tuple[Any, ...]:
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_everywhere)
+    return tuple(typer.main.get_command(alone).params)
+
+
+class _TakesAll:
+    """A command or a group that takes the options which every command takes."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, and those that every command takes."""
+        own = super().get_params(ctx)  # type: ignore[misc]
+        known = {name for each in own for name in each.opts}
+        return [*own, *(each for each in _options_everywhere() if known.isdisjoint(each.opts))]
+
+
+class Command(_TakesAll, TyperCommand):
     """A command that says how it is written if it has too many words, or lacks one.
 
     A word that begins with `-/` is no option: it names a function without a service.
@@ -130,7 +155,7 @@ def _give_context(error: Any, ctx: Any) -> None:
         error.ctx, error.cmd = ctx, ctx.command
 
 
-class Noun(Group):
+class Noun(_TakesAll, Group):
     """The commands of a noun."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -1,12 +1,18 @@
 """The text of `executions describe`."""
 
+import re
 from datetime import UTC, datetime
 
+import pytest
 from msgspec.structs import replace
 
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.event_lines import shown_event
 from flowserver.cli.remote.execution_description import described, shown_error
 from flowserver.cli.remote.execution_states import state_of
-from flowserver.client.results import CurrentStep, Execution, Step
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.start import show_ended
+from flowserver.client.results import CurrentStep, Event, Execution, Step
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = "2026-01-01T00:00:00.000Z"
@@ -82,6 +88,16 @@ def test_lists_show_the_cause_of_an_error_without_a_name() -> None:
     assert shown_error(stopped) == "the customer left"
     failed = replace(stopped, error="ValueError", cause='{"errorMessage": "card expired", "stackTrace": []}')
     assert shown_error(failed) == "ValueError: card expired"
+
+
+def test_the_error_object_of_a_function_is_shown_by_its_message() -> None:
+    cause = '{"errorMessage": "card expired", "errorType": "ValueError", "stackTrace": []}'
+    failed = Execution("order", "e", "Failed", EARLIER, error="ValueError", cause=cause)
+    assert re.search(r"^cause: +card expired$", described(failed, (), NOW), re.M)
+    with pytest.raises(CommandFailed, match=r"^order/e ended as Failed: ValueError: card expired$"):
+        show_ended(Session({}), failed)
+    event = Event(7, "TaskFailed", EARLIER, step_name="pay", detail={"error": "ValueError", "cause": cause})
+    assert shown_event(event, NOW).endswith("error=ValueError cause=card expired")
 
 
 def test_calls_of_iterations_are_not_shown_as_retries() -> None:

@@ -38,6 +38,14 @@ def test_the_version_is_shown_with_any_variable(run, monkeypatch, variable):
     assert (shown.exit_code, shown.stdout, shown.stderr) == (0, f"flowserver {__version__}\n", "")
 
 
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("option", ["-q", "--quiet", "--no-color"])
+def test_options_without_a_value_stand_at_every_position(run, names, option):
+    for position in range(len(names) + 1):
+        shown = run(*names[:position], option, *names[position:], "--help")
+        assert (shown.exit_code, shown.stderr) == (0, "")
+
+
 def test_the_commands_are_the_documented_ones():
     assert {" ".join(names) for names in COMMANDS} == {
         "serve", "migrate", "backup", "restore", "fence", "copy", "doctor",

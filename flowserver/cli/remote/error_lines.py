@@ -11,10 +11,11 @@ _CUT: Final = re.compile(r'\s*\{\s*"errorMessage"\s*:\s*("(?:[^"\\]|\\.)*")', re
 
 def error_text(error: str | None, cause: str | None) -> str:
     """`ERROR: CAUSE`, or the one of both that is there; of a cause that is a function's error object, its message."""
-    return ": ".join(part for part in (error, _message(cause) if cause else None) if part)
+    return ": ".join(part for part in (error, cause_text(cause) if cause else None) if part)
 
 
-def _message(cause: str) -> str:
+def cause_text(cause: str) -> str:
+    """The message of a function's error object; any other cause as it is."""
     try:
         found: Any = json.loads(cause)
     except (ValueError, RecursionError):

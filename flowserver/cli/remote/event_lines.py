@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from flowserver.base.step_paths import is_path
 from flowserver.cli.document_output import show_document
 from flowserver.cli.printable import json_text
+from flowserver.cli.remote.error_lines import cause_text
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.step_states import FoldedEvent
@@ -76,9 +77,11 @@ def is_of(event: Event, step: str | None, types: Sequence[str]) -> bool:
 
 
 def _detail(detail: dict[str, Any]) -> str:
-    shown = [f"{name}={_value(detail[name])}" for name in _SHOWN if detail.get(name)]
+    shown = [f"{name}={_value(name, detail[name])}" for name in _SHOWN if detail.get(name)]
     return f"  {one_line(' '.join(shown), DETAIL_CHARACTERS_MAX)}" if shown else ""
 
 
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _value(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return cause_text(value) if name == "cause" else value

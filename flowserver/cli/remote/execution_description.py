@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from flowserver.base.step_paths import folded
 from flowserver.cli.printable import json_text
-from flowserver.cli.remote.error_lines import error_text
+from flowserver.cli.remote.error_lines import cause_text, error_text
 from flowserver.cli.remote.execution_states import state_of, with_waits
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted, redriven
@@ -35,7 +35,7 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
         ["on retries exhausted:", "wait-for-redrive" if execution.on_retries_exhausted != "fail" else ""],
         ["failed step:", execution.failed_step or ""],
         ["error:", execution.error or ""],
-        ["cause:", execution.cause or ""],
+        ["cause:", cause_text(execution.cause or "")],
         ["parked:", execution.parked_error or ""],
     ]
     documents = [("input", execution.input), ("output", execution.output)]

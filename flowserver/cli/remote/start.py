@@ -12,6 +12,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import json_text
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.error_lines import error_text
 from flowserver.cli.remote.following import follow
 from flowserver.cli.remote.output import show_one
 from flowserver.cli.remote.session import Session, read_text
@@ -121,5 +122,5 @@ def show_ended(session: Session, execution: Execution) -> None:
     elif execution.succeeded:
         typer.echo(json_text(execution.output, indent=2))
     if not execution.succeeded:
-        parts = [f"{execution.path} ended as {execution.status}", execution.error, execution.cause]
+        parts = [f"{execution.path} ended as {execution.status}", error_text(execution.error, execution.cause)]
         raise CommandFailed(": ".join(each for each in parts if each))
