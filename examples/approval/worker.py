@@ -8,13 +8,14 @@ import getpass
 import json
 import os
 import sys
+import time
 
-from aliyunsdkcore.acs_exception.exceptions import ServerException
+from aliyunsdkcore.acs_exception.exceptions import ClientException, ServerException
 from aliyunsdkcore.client import AcsClient
 from aliyunsdkfnf.request.v20190315.ReportTaskFailedRequest import ReportTaskFailedRequest
 from aliyunsdkfnf.request.v20190315.ReportTaskSucceededRequest import ReportTaskSucceededRequest
 from mns.account import Account
-from mns.mns_exception import MNSServerException
+from mns.mns_exception import MNSExceptionBase
 from mns.queue import QueueMeta
 
 URL = os.environ.get("FLOWSERVER_URL", "http://127.0.0.1:8080")
@@ -32,13 +33,14 @@ queue = Account(URL, *KEY).get_queue("approvals")
 
 
 def receive():
-    """The next request; waits until there is one."""
+    """The next request; waits until there is one, also while the server restarts."""
     while True:
         try:
             return queue.receive_message_with_str_body(POLL_SECONDS)
-        except MNSServerException as error:
+        except MNSExceptionBase as error:
             if error.type != "MessageNotExist":
-                raise
+                print(f"try again: {error.type}")
+                time.sleep(1)
 
 
 def ask(request):
@@ -57,14 +59,23 @@ def ask(request):
 
 
 def send(report):
-    try:
-        flows.do_action_with_exception(report)
-        print("reported")
-    except ServerException as error:
-        # The task timed out, was stopped, or has an answer already: a message may be received twice.
-        if error.get_error_code() != "TaskAlreadyCompleted":
-            raise
-        print("the flow no longer waits for this answer")
+    """Report, again and again while the server restarts: the person has answered."""
+    while True:
+        try:
+            flows.do_action_with_exception(report)
+            print("reported")
+            return
+        except ClientException as error:
+            print(f"try again: {error.get_error_code()}")
+            time.sleep(1)
+        except ServerException as error:
+            if error.get_error_code() == "TaskAlreadyCompleted":
+                # The task timed out, was stopped, or has an answer already: a message may be received twice.
+                print("the flow no longer waits for this answer")
+                return
+            if error.get_http_status() < 500:
+                raise
+            time.sleep(1)
 
 
 def main():

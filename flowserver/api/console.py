@@ -1,7 +1,8 @@
 """The console's files for browsers: its one page, at every URL that a person may open, and its assets.
 
 The page's URLs are also paths of other APIs: `/` is RPC's, `/queues` the message service's. Only a browser that opens a
-page says `application/xhtml+xml` and signs nothing, so only such requests are the console's.
+page says `application/xhtml+xml` and signs nothing, so only such requests are the console's. For `/`, where RPC needs
+an `Action`, a request for `text/html` is enough.
 
 All URLs in the page are relative to its `<base>`, which is relative to the page's own URL. So the console works behind
 a proxy that adds a path prefix, and the server need not know the prefix.
@@ -78,7 +79,8 @@ def is_page(scope: Scope) -> bool:
     if not (PAGES.match(scope["path"]) or UNKNOWN.match(scope["path"])):
         return False
     headers = dict(scope["headers"])
-    if b"application/xhtml+xml" not in headers.get(b"accept", b""):
+    wanted = b"text/html" if scope["path"] == "/" else b"application/xhtml+xml"
+    if wanted not in headers.get(b"accept", b""):
         return False
     if headers.get(b"authorization", b"basic ")[:6].lower() != b"basic ":  # that of a proxy, which browsers repeat
         return False

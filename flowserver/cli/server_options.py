@@ -93,7 +93,8 @@ def with_choices(
         context: typer.Context = values.pop("typer_context")
         given = {each.name: values.pop(each.name) for each in options}
         context.obj = dict(context.obj or {}) | {name: value for name, value in given.items() if value is not None}
-        command({**context.obj, "command": context.command_path}, **values)
+        flags = [name for each in context.command.params for name in each.opts if name.startswith("--")]
+        command({**context.obj, "command": context.command_path, "flags": flags}, **values)
 
     keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     with_options.__signature__ = inspect.Signature([_CONTEXT, *keyword_only, *options])  # type: ignore[attr-defined]

@@ -63,7 +63,9 @@ class Hooks:
     async def _call(self, method: str, url: str, endpoint: Endpoint, request_id: str, path: str) -> str | None:
         """What was wrong, if anything."""
         headers = {**endpoint.headers, "X-Fc-Request-Id": request_id, "X-Fc-Control-Path": path}
-        headers["X-Fc-Function-Name"] = endpoint.registered_as[1]
+        service, headers["X-Fc-Function-Name"] = endpoint.registered_as
+        if service:
+            headers["X-Fc-Service-Name"] = service
         request = WebRequest(method, url, endpoint.hook_seconds, headers, message_id=request_id)
         reply = await self._invoker.send(request)
         while isinstance(reply, Failed) and reply.is_own:  # which took all of its time

@@ -55,6 +55,12 @@ async def test_a_browser_gets_a_page_also_for_an_address_that_no_api_has(client:
         assert '<base href="' not in answer.text, path
 
 
+async def test_the_root_without_an_action_is_a_page_for_all_that_ask_for_html(client: httpx.AsyncClient) -> None:
+    wanted = {"accept": "text/html"}
+    assert base_of(await client.get("/", headers=wanted)) == "./"
+    assert (await client.get("/?Action=DescribeRegions", headers=wanted)).headers["content-type"] != "text/html"
+
+
 def test_the_page_has_one_base_and_one_head() -> None:
     page = (FOLDER / PAGE).read_bytes()
     assert page.count(BASE) == page.count(HEAD_END) == 1

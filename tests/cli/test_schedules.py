@@ -263,6 +263,8 @@ def test_pruning_deletes_schedules_if_there_is_a_file_of_them(flowserver, tmp_pa
     ("arguments", "exit_code", "words"),
     [
         (["create", "etl/x"], 2, "give --cron or --every"),
+        (["create", "etl/x", "--cron", "61 0 2 * * ?"], 1, "flowserver: --cron: seconds"),
+        (["create", "etl/x", "--cron", "CRON_TZ=UTC 0 0 2 * * ?"], 1, "`timeZone`"),
         (["create", "etl/x", "--cron", "* * *", "--every", "5m"], 2, "exclude each other"),
         (["create", "etl/x", "--every", "90s"], 2, "whole minutes"),
         (["create", "etl/x", "--cron", "* * *"], 1, ""),

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.examples.conftest import EXAMPLES
-from tests.support.server import PATIENCE_SECONDS, clean_environment
+from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
 
 FOLDER = EXAMPLES / "approval"
 
@@ -95,6 +95,22 @@ def test_readme(request: pytest.FixtureRequest, server: str) -> None:
         person.read_until("an umbrella for 20?")
         person.answer("yes")
         person.read_until("the flow no longer waits for this answer")
+
+
+def test_a_worker_goes_on_after_a_restart_of_the_server(tmp_path: Path) -> None:
+    database_url = f"sqlite:///{tmp_path / 'flows.db'}"
+    with ServerProcess(database_url) as server, worker({"FLOWSERVER_URL": server.url}) as person:
+        flow = f"{server.url}/v1/flows/approval"
+        yaml = {"Content-Type": "application/yaml"}
+        assert httpx.put(flow, content=(FOLDER / "flow.yaml").read_bytes(), headers=yaml, trust_env=False).is_success
+        server.kill()
+        person.read_until("try again")
+        with ServerProcess(database_url, port=server.port):
+            order = {"name": "tea", "input": {"what": "tea", "amount": 3}}
+            assert httpx.post(f"{flow}/executions", json=order, trust_env=False).is_success
+            person.read_until("tea: tea for 3?")
+            person.answer("yes")
+            person.read_until("reported")
 
 
 def test_a_request_whose_worker_was_killed_reaches_another_worker(open_server: dict[str, str], tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """Hooks of functions are retried while the server itself cannot send."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 
 from flowserver.invokers.calls import Endpoint, Failed, Invocation, Replied, Reply
@@ -14,8 +17,10 @@ class Answers:
 
     def __init__(self, *answers: Reply | Failed) -> None:
         self.left = list(answers)
+        self.headers: Mapping[str, str] = {}
 
     async def send(self, request: WebRequest) -> Reply | Failed:
+        self.headers = request.headers
         return self.left.pop(0)
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
@@ -44,6 +49,15 @@ async def test_initializing_fails_with_the_function(answer: Reply | Failed) -> N
     failure = await Hooks(Answers(answer)).initialize(ENDPOINT, "r")
     assert failure is not None
     assert failure.error == "FC.FunctionNotStarted"
+
+
+@pytest.mark.parametrize("service", ["shop", ""])
+async def test_hooks_name_the_function_and_its_service(service: str) -> None:
+    answers = Answers(Reply(200, {}, b""))
+    await Hooks(answers).initialize(replace(ENDPOINT, registered_as=(service, "charge")), "r")
+    named = {name: value for name, value in answers.headers.items() if name.endswith("-Name")}
+    expected = {"X-Fc-Function-Name": "charge"} | ({"X-Fc-Service-Name": service} if service else {})
+    assert named == expected
 
 
 async def test_the_stop_hook_is_called_once_it_can_be_sent() -> None:

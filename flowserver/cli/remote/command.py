@@ -1,7 +1,8 @@
 """How a command talks to a server: it gets a session, and its errors become exit codes."""
 
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from flowserver.base.lazy_import import load
@@ -31,6 +32,9 @@ _CODES: Final[dict[type[ClientError], ExitCode]] = {
 }
 """How a command ends with an error of the client; with any other, the server cannot or will not serve the caller."""
 
+_FIELD: Final = re.compile(r"(?P<before>^|; )`?(?P<field>[A-Za-z]+)`?(?=: | must | has | is )")
+"""The field of the API with which a message begins; messages of several fields are joined with semicolons."""
+
 _SUGGESTION: Final = "flowserver.cli.remote.suggestions:suggestion"
 """Loaded when a command fails."""
 
@@ -58,4 +62,17 @@ def _failure(session: Session, error: ClientError) -> CommandFailed:
     if isinstance(error, NotPermitted) and error.status == 401 and session.token is None:
         return CommandFailed(KEY_WANTED, ExitCode.UNREACHABLE)
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ExitCode.UNREACHABLE)
-    return CommandFailed(f"{error}{load(_SUGGESTION)(session, error)}", code)
+    said = _with_flags(str(error), session.flags) if isinstance(error, Invalid) else str(error)
+    return CommandFailed(f"{said}{load(_SUGGESTION)(session, error)}", code)
+
+
+def _with_flags(text: str, flags: Sequence[str]) -> str:
+    """The message of a refusal with `--cron` in place of `CronExpression`, as far as flags and fields are alike."""
+    squeezed = {each.replace("-", ""): each for each in flags}
+
+    def flag_of(found: re.Match[str]) -> str:
+        field = found["field"].lower()
+        near = [name for name in squeezed if field.startswith(name) or field.endswith(name)]
+        return found["before"] + squeezed[max(near, key=len)] if near else found[0]
+
+    return _FIELD.sub(flag_of, text)

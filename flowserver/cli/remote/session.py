@@ -35,6 +35,8 @@ class Session:
         self._chosen = chosen
         self.command: str = chosen.get("command", "flowserver")
         """The command's words, such as `flowserver executions list`."""
+        self.flags: Sequence[str] = chosen.get("flags", ())
+        """The options that the command takes, such as `--cron`."""
         self.output: str = chosen.get("output", "table")
         self.quiet: bool = chosen.get("quiet", False)
         self.asked_flow: str | None = None

@@ -88,6 +88,8 @@ class Cron:
 def read_cron(expression: str) -> Cron:
     """Check a cron expression of six fields; raises ExpressionRejected, which points at the field."""
     given = [(each[0], each.start() + 1) for each in re.finditer(r"\S+", expression)]
+    if given and re.match("(?:CRON_)?TZ=", given[0][0]):
+        raise ExpressionRejected(f"{given[0][0]!r} is not part of the expression: the zone is the field `timeZone`")
     if len(given) != len(FIELDS):
         raise ExpressionRejected(_count_message(len(given)))
     values = [_read(number, text, column) for number, (text, column) in enumerate(given)]
