@@ -5,6 +5,7 @@ shared with its hooks and is its own, as in the cloud, where each function has i
 """
 
 import importlib.util
+import linecache
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -118,7 +119,20 @@ def _load_module(module_name: str, file: Path, title: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise HandlerFailed(f"{title}: {file} cannot be loaded: {type(error).__name__}: {error}") from error
+    _keep_sources(file.resolve())
     return module
+
+
+def _keep_sources(file: Path) -> None:
+    """Let tracebacks show the lines of a file, and of imported files beside it, that run, also after an edit.
+
+    `linecache` reads a file anew when its time differs, unless the time that it has kept is None.
+    """
+    linecache.cache.pop(str(file), None)
+    paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    for path in {path for path in paths if isinstance(path, str) and Path(path).parent == file.parent}:
+        lines = linecache.getlines(path)
+        linecache.cache[path] = (sum(map(len, lines)), None, lines, path)
 
 
 def _make_importable(folder: Path) -> None:

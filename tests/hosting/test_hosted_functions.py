@@ -158,6 +158,16 @@ async def test_exception_becomes_the_documented_error_document(call, tmp_path):
     assert (result.error, json.loads(result.cause)) == ("CardDeclined", document)
 
 
+async def test_a_traceback_shows_the_code_that_ran(host, client_of, tmp_path):
+    files = {"index.py": "import kept_rules\ndef handler(event, context):\n    kept_rules.check()\n"}
+    files["kept_rules.py"] = "def check():\n    raise ValueError('too much')\n"
+    client = client_of(host(files, {"s/f": "index.py:handler"}))
+    for name in files:
+        (tmp_path / name).write_text("# edited\n" * 9)
+    reply = await client.post("/s/f", content=b"{}")
+    assert [each[-1] for each in reply.json()["stackTrace"]] == ["kept_rules.check()", "raise ValueError('too much')"]
+
+
 @pytest.mark.parametrize("returned", ["{1, 2}", "context", "b'a'.decode", "'\\ud800'"])
 async def test_result_that_cannot_be_sent(call, returned):
     result = as_the_engine_reads(await call(f"def handler(event, context): return {returned}"))
