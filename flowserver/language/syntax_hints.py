@@ -43,10 +43,6 @@ class _Line(NamedTuple):
     text: str
 
     @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-    @property
     def indent(self) -> int:
         return len(self.text) - len(self.text.lstrip(" "))
 

@@ -48,6 +48,7 @@ def test_the_printed_form_of_paths(text: str, segments: tuple[Any, ...]) -> None
         ("$[", 2, "not finished"),
         ("$.a[0", 5, "not finished"),
         ("$.a]", 3, "unexpected here"),
+        ('$.a["b"]-c', 8, "unexpected character '-'"),
         ("$[]", 2, "unexpected here"),
         ("$[[0]]", 2, "unexpected here"),
         ("$[0]b", 4, "unexpected here"),

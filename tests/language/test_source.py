@@ -68,6 +68,7 @@ def test_refused_characters(character: str) -> None:
         ("a: [b", 1, 6, "`[` in line 1, column 4 is not closed: add `]`"),
         ("{a: [}", 1, 6, "`[` in line 1, column 5 is not closed: add `]`"),
         ("a: b\nc\nd: e\n", 3, 1, None),
+        (f"a: b: {'c' * 1_000}\n", 1, 5, None),
     ],
 )
 def test_syntax_errors_have_a_position_and_advice(text: str, line: int, column: int, hint: str | None) -> None:

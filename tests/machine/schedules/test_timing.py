@@ -50,6 +50,8 @@ def test_the_first_instant(expression: str, first: str) -> None:
     [
         ("30 2 * * *", "this one has 5; it begins with the seconds"),
         ("", "this one has 0"),
+        ("CRON_TZ=UTC 0 0 2 * * ?", "the zone is the field `timeZone`"),
+        ("TZ=UTC 0 0 2 * * ?", "the zone is the field `timeZone`"),
         ("0 0 0 1 1 ? 2026", "this one has 7"),
         ("* * * * * *", "seconds (field 1, column 1): '*' is not one of 0 to 59, a single number"),
         ("0,30 * * * * *", "seconds (field 1, column 1)"),
