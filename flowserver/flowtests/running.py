@@ -25,10 +25,11 @@ from flowserver.flowtests.records import Call, Record
 from flowserver.flowtests.reloading import reloaded
 from flowserver.language.graph import TaskStep
 from flowserver.machine.advance import advance
-from flowserver.machine.commands import Command, InvokeTask, ReportCallback
+from flowserver.machine.commands import Command, InvokeTask, ReportCallback, StopInvocation, StopSubFlow
 from flowserver.machine.events import Event
 from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import (
+    NOT_AWAITED,
     Continue,
     DeadlineReached,
     Failure,
@@ -59,6 +60,8 @@ class Running:
 
     source: Source
     execution: Execution
+    is_owned: bool = False
+    """Whether it is stopped when the step that started it no longer waits for it."""
     paths: StepSummaries = field(default_factory=StepSummaries)
 
 
@@ -180,6 +183,10 @@ class VirtualRun:
                     self._call(running, command, step, path_of(flow, running.execution, scope))
             case ReportCallback(token, result):
                 self._report(token, 0, result)
+            case StopSubFlow(wait_id):
+                self._stop_owned(running, str(wait_id))
+            case StopInvocation(None):
+                self._stop_owned(running, None)
             case _:
                 pass  # what is dropped or stopped here is a message that will find its wait over
 
@@ -218,7 +225,16 @@ class VirtualRun:
         if answer.child is not None:
             child = answer.child
             opened = self._open(child.source, child.flow_name, child.name, child.input, child.callback_token)
+            opened.is_owned = command.child_lifecycle != "independent"
             self._later(opened, self._now_ms, Start())
+
+    def _stop_owned(self, parent: Running, wait_id: str | None) -> None:
+        """Stop the sub-flow that the wait owns, or all that the execution owns."""
+        for running in self._by_id.values():
+            execution_id, *_, wait = (running.execution.callback_token or "/").split("/")
+            is_meant = execution_id == parent.execution.execution_id and wait and wait_id in (None, wait)
+            if is_meant and running.is_owned:
+                self._later(running, self._now_ms, NOT_AWAITED)
 
     def _crash(self) -> None:
         """Lose the calls that are under way, and go on with what was committed."""

@@ -1,5 +1,7 @@
 """Messages to the machine. A message that names a wait which is over is stale and changes nothing."""
 
+from typing import Final
+
 import msgspec
 
 from flowserver.base.errors import FlowServerError
@@ -36,6 +38,10 @@ class Stop(msgspec.Struct, frozen=True):
 
     error: str | None = None
     cause: str | None = None
+
+
+NOT_AWAITED: Final = Stop("FnF.NotAwaited", "the step that started it no longer waits for it")
+"""Stops a sub-flow that has lost its owner."""
 
 
 class DeadlineReached(msgspec.Struct, frozen=True):

@@ -39,7 +39,11 @@ from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed,
 from flowserver.store.executions.lookups import find_id_by_names
 from flowserver.store.executions.new_executions import NewExecution
 from flowserver.store.executions.shown_executions import ExecutionRow, find_execution
+from flowserver.store.executions.sub_flows import independent_sub_flows
 from flowserver.store.integrity.violations import unpark_execution
+
+RUNNING_SUB_FLOWS_MAX = 100
+"""Sub-flows that run on, as the reply of a stop names them."""
 
 LOOK_AGAIN_SECONDS = 5.0
 """How often a waiter looks for itself, should another node's notice not be heard."""
@@ -152,6 +156,16 @@ class ExecutionOperations:
         if receipt.kind is not ReceiptKind.APPLIED:
             raise InternalServerError(f"execution {name} of flow {flow_name} is set aside; the server's log says why")
         return await self._find(flow_name, name)
+
+    async def independent_sub_flows(self, row: ExecutionRow, flow_prefix: str) -> list[str]:
+        """FLOW/NAME of running sub-flows that the end of this execution does not stop: RUNNING_SUB_FLOWS_MAX at most.
+
+        Only flows whose names begin with the prefix are named.
+        """
+        found = await self._engine.reader.ask(
+            lambda connection: independent_sub_flows(connection, row.execution_id, RUNNING_SUB_FLOWS_MAX)
+        )
+        return [f"{flow}/{name}" for flow, name in found if flow.startswith(flow_prefix)]
 
     @audited("executions.restart", "flows/{flow_name}/executions/{name}")
     async def unpark(self, flow_name: str, name: str) -> ExecutionRow:

@@ -258,3 +258,19 @@ tests:
     outcomes = run_tests(steps, tests, child="  - {type: pass, name: p}\n")
     assert messages(outcomes) == []
     assert "name: p" in outcomes[0].record.execution.output["FlowDefinition"]
+
+
+def test_a_sub_flow_is_stopped_when_its_step_times_out(run_tests):
+    child = """
+  - {type: wait, name: Long, duration: 100}
+  - {type: task, name: Work, resourceArn: 'acs:fc:::services/s/functions/work'}
+"""
+    tests = """
+functions: {work: [{return: {}}]}
+flows: {child: {real: child.yaml}}
+tests: [{name: a, expect: {error: FnF.TaskTimeout, calls: {s/work: CALLS}, took: 5s}}]
+"""
+    owned = CHILD + "    timeoutSeconds: 5\n"
+    assert messages(run_tests(owned, tests.replace("CALLS", "0"), child=child)) == []
+    independent = f"{owned}    childLifecycle: independent\n"
+    assert messages(run_tests(independent, tests.replace("CALLS", "1"), child=child)) == []

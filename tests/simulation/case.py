@@ -17,7 +17,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.machine.mappings import MissingSource
 from flowserver.store.flows import FlowRow, OnRetriesExhausted, definition_id_of
-from tests.simulation.functions import KEYS, SUB, Functions
+from tests.simulation.functions import KEYS, NEVER, SLOW_LEAF, SLOW_SUB, SUB, Functions
 from tests.simulation.generator import Generator
 from tests.simulation.reference import Ambiguous, Expected, Reference, Settings
 
@@ -96,12 +96,19 @@ def make_plan(seed: int, number: int, limits: Limits | None = None) -> Plan:
     random = Random(f"{seed}:{number}")
     definitions = {f"sim{index}": Generator(random).definition() for index in range(DEFINITIONS_PER_WORLD)}
     definitions[SUB] = Generator(random, is_sub=True).definition()
+    definitions[SLOW_SUB] = _waiting("acs:fnf:::flow/" + SLOW_LEAF, "sync")
+    definitions[SLOW_LEAF] = _waiting("acs:fc:::services/sim/functions/" + NEVER, "waitForCallback")
     limits = limits or Limits(
         step_data_bytes_max=random.randint(100, 1_000) if random.random() < 0.05 else 262_144,
         foreach_concurrency_max=random.choice([1, 2, 100]),
         turn_steps_max=random.choice([1, 2, 5, 200, 200, 200]),
     )
     return Plan(seed, number, definitions, limits, "fail" if random.random() < 0.05 else "null")
+
+
+def _waiting(target: str, pattern: str) -> JsonObject:
+    step = {"type": "task", "name": "w", "resourceArn": target, "pattern": pattern}
+    return {"version": "v1", "type": "flow", "steps": [step]}
 
 
 def make_cases(plan: Plan, interruption: float, share: float = 1.0) -> Iterator[Case]:

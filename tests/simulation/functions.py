@@ -17,6 +17,9 @@ ERRORS = ("E1", "E2", "FC.Unknown")
 SUB = "sub"
 """The flow that sub-flow steps really start. Other flows are simulated: they answer as functions do."""
 
+SLOW_SUB, SLOW_LEAF, NEVER = "slow_sub", "slow_leaf", "never"
+"""The first flow starts the second, which waits for a report that never comes. Only a stop ends them."""
+
 TOKEN = "token"
 """The key under which flows pass on their task token. Answers do not depend on tokens."""
 
@@ -53,6 +56,8 @@ class Functions:
         dice = crc32(f"{self._seed}|{callee}|{event_text(event)}|{retry}".encode())
         luck, dice = dice % 100, dice // 100
         calculated = Answer({KEYS[dice % 4]: dice // 4 % 5})
+        if callee in (SLOW_SUB, SLOW_LEAF, NEVER):
+            return SILENCE
         if callee == "echo":
             return Answer({key: value for key, value in event.items() if key != TOKEN})
         if callee == "bump":

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from flowserver.base.json_values import JsonObject
-from tests.simulation.functions import ERRORS, KEYS, SUB, TOKEN
+from tests.simulation.functions import ERRORS, KEYS, SLOW_SUB, SUB, TOKEN
 
 DEPTH_MAX = 3
 SUB_DEPTH_MAX = 1
@@ -130,6 +130,9 @@ class Generator:
         step = self._call("child", pattern=pattern, resourceArn="acs:fnf:::flow/child")
         if self._chance(0.5):
             return [self._handled(self._real_child(step))]
+        if self._chance(0.3):
+            slow = {"resourceArn": f"acs:fnf:::flow/{SLOW_SUB}", "pattern": "sync", "timeoutSeconds": 5}
+            return [self._handled(step | slow)]
         if self._chance(0.3):
             step |= {"resourceArn": "acs:fnf:::flow/slow_child", "timeoutSeconds": 5}
         if self._chance(0.4):

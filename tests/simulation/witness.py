@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, select
 
 from flowserver.base.json_values import load_json_object
 from flowserver.engine.commit.batch import BatchResult
@@ -23,9 +23,17 @@ from flowserver.store.executions.history_parts import PartReader
 from flowserver.store.executions.loading import load_executions
 from flowserver.store.executions.saving import Changes
 from flowserver.store.integrity.invariant import violations
-from flowserver.store.schema.tables import executions, finished_items, histories, kept_items, kept_scopes, scopes
+from flowserver.store.schema.tables import (
+    STOP_DUE,
+    executions,
+    finished_items,
+    histories,
+    kept_items,
+    kept_scopes,
+    scopes,
+)
 from tests.simulation.case import Case
-from tests.simulation.functions import SUB, Answer, event_text
+from tests.simulation.functions import SLOW_LEAF, SLOW_SUB, SUB, Answer, event_text
 from tests.simulation.history_check import check_header, check_history
 from tests.simulation.reference import Call, Expected
 from tests.simulation.shared_database import SharedDatabase
@@ -33,8 +41,22 @@ from tests.support.invariants import History, check_counters, check_document_byt
 from tests.support.world import callee_of, whole
 
 EVENTS_MAX = 1_000_000
+REAL_CHILDREN = (SUB, SLOW_SUB, SLOW_LEAF)
 REDRIVES_MAX = 3
 """The most redrives of one execution: most fail again in the same way."""
+
+OWNERLESS = (
+    select(executions.c.execution_id)
+    .where(executions.c.parent_wait.is_not(None), executions.c.stopped_at.is_(None), ~executions.c.stop_due)
+    .where(
+        ~exists().where(
+            scopes.c.execution_id == executions.c.parent_id,
+            scopes.c.wait_id == executions.c.parent_wait,
+            scopes.c.wait.in_(("task", "child")),
+        )
+    )
+)
+"""Owned sub-flows that run, though no step waits for them and nothing is to stop them."""
 
 WaitKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
@@ -93,6 +115,11 @@ class Run:
     """How often it was redriven with another definition, or from a step, while it waited for a redrive."""
     definition_id: str = ""
     """Of the definition that it runs."""
+
+    @property
+    def ends_by_stop(self) -> bool:
+        """Whether it runs until it is stopped, or until its deadline while its parent is silenced."""
+        return self.execution.flow_name in (SLOW_SUB, SLOW_LEAF)
 
 
 class Witness:
@@ -153,7 +180,7 @@ class Witness:
     def _begin(self, changes: Changes) -> Run:
         execution = changes.stored.execution
         case = self.cases[execution.execution_id]
-        is_child = execution.flow_name == SUB
+        is_child = execution.flow_name in REAL_CHILDREN
         expected = case.plan.expected_of_child(execution.input, case.functions) if is_child else case.expected
         run = Run(case, expected, execution, is_child)
         self.runs[execution.execution_id] = run
@@ -258,8 +285,8 @@ class Witness:
         callee, retry = callee_of(call.target), len(waits) - 1
         event = call.input if isinstance(call.target, FunctionTarget) or call.params is None else call.params
         run.calls[callee, event_text(event), retry] += 1
-        is_real = callee == SUB and run.case.has_real_children
-        answer = Answer() if is_real else run.case.functions.answer(callee, event, retry)
+        is_real = callee in REAL_CHILDREN and run.case.has_real_children
+        answer = Answer() if is_real and callee == SUB else run.case.functions.answer(callee, event, retry)
         self.attempts[run.execution.execution_id, call.scope_id, call.wait_id] = Attempt(callee, answer, is_real)
 
     def _note(self, items: Sequence[Item], result: BatchResult, before: dict[str, int]) -> None:
@@ -311,12 +338,22 @@ class Witness:
         """Invariant 3, checked for all rows at once. Simulated sub-flows have no execution."""
         with self._database.read() as connection:
             found = connection.execute(select(violations)).all()
+            ownerless = connection.execute(OWNERLESS).scalars().all()
+        for execution_id in ownerless:
+            raise Violation("no step waits for it, and it is not marked to be stopped", self.runs[execution_id])
         for row in found:
             run = self.runs[row.execution_id]
             scope = run.execution.scopes.get(row.scope_id)
             attempt = None if scope is None else self.attempts.get((row.execution_id, scope.scope_id, scope.wait_id))
             if row.rule != "child" or attempt is None or attempt.is_real_child:
                 raise Violation(f"invariant {row.rule}: {row.detail}", run)
+
+    def check_stopped(self) -> None:
+        """Once recovery has run, no sub-flow runs that was to be stopped."""
+        with self._database.read() as connection:
+            left = connection.execute(select(executions.c.execution_id).where(STOP_DUE)).scalars().all()
+        for execution_id in left:
+            raise Violation("no step waits for it, and it runs on", self.runs[execution_id])
 
     # The end
 
@@ -332,7 +369,8 @@ class Witness:
                 assert (row.version, row.parked_error) == (run.commits, None)
                 assert told[execution_id] == run.events, "the stored history differs from the committed events"
                 check_header(run.execution, run.events[-1])
-                if compares and not run.is_silenced and run.execution.status is not Status.STOPPED:
+                is_cut_short = run.is_silenced or run.ends_by_stop or run.execution.status is Status.STOPPED
+                if compares and not is_cut_short:
                     _compare(run)
             except AssertionError as error:
                 raise Violation(str(error) or "see the assertion", run) from error

@@ -358,8 +358,9 @@ class World:
             return
         if self._timeline.advance(self._nodes) or self._timeline.fire_overdue(self._nodes):
             return
+        self.witness.check_stopped()
         for run in self.witness.all:
-            if run.execution.is_running and not run.is_silenced:
+            if run.execution.is_running and not run.is_silenced and not run.ends_by_stop:
                 if not run.execution.waiting_steps:
                     raise Violation("it is stuck", run)
                 self._end_wait(run)

@@ -19,6 +19,7 @@ from flowserver.api.rest.models.executions import (
     ExecutionSummary,
     StartExecution,
     StopExecution,
+    StoppedExecution,
     WaitQuery,
 )
 from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
@@ -179,7 +180,7 @@ async def get_execution(
 @router.post(
     "/{execution}/stop",
     summary="Stop an execution",
-    response_model=Execution,
+    response_model=StoppedExecution,
     responses=problems(FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, UnsupportedMediaType),
     openapi_extra=json_request(StopExecution, required=False),
 )
@@ -188,10 +189,15 @@ async def stop_execution(
     execution: ExecutionName,
     operations: Ops,
     stop: Annotated[StopExecution, Depends(json_body(StopExecution))],
+    who: Who,
 ) -> Response:
-    """Stop a running execution for good. A flow that waits for it can catch the given error."""
+    """Stop a running execution for good, with the sub-flows that it owns. A flow that waits for it can catch the error.
+
+    `runningSubFlows` names the independent sub-flows that run on.
+    """
     row = await operations.executions.stop(flow, execution, error=stop.error, cause=stop.cause)
-    return answer(Execution.of(row))
+    left = await operations.executions.independent_sub_flows(row, who.flows)
+    return answer(StoppedExecution.of(row).model_copy(update={"running_sub_flows": tuple(left)}))
 
 
 @router.post(

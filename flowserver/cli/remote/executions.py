@@ -11,6 +11,7 @@ from flowserver.base.lazy_import import load
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.event_lines import event_line, is_of, show_events, shown_event, with_paths
 from flowserver.cli.remote.execution_changes import change_all
@@ -220,7 +221,15 @@ def stop_executions(
     chosen = chosen_executions(session, executions, flow, filter_of("running", since, until, prefix))
     if not executions and chosen:
         confirm(f"Stop {len(chosen)} running executions?", yes)
-    change_all(session, chosen, lambda *each: session.client.stop(*each, error=error, cause=cause), "stopped")
+
+    def stop(flow: str, name: str) -> Execution:
+        stopped = session.client.stop(flow, name, error=error, cause=cause)
+        names = stopped.document.get("runningSubFlows")
+        if names:
+            typer.echo(printable(f"sub-flows of {flow}/{name} that run on: {', '.join(names)}"), err=True)
+        return stopped
+
+    change_all(session, chosen, stop, "stopped")
 
 
 executions.command("redrive")(redrive_executions)

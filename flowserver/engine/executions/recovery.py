@@ -15,7 +15,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
 from flowserver.engine.reports_to_waiting_tasks import Callbacks
-from flowserver.machine.messages import Continue, Failure, Result, RetryLostCall, Stop
+from flowserver.machine.messages import NOT_AWAITED, Continue, Failure, Result, RetryLostCall, Stop
 from flowserver.machine.result_of_ended_execution import result_of_end
 from flowserver.store.executions.due import (
     FIRST_TASK,
@@ -166,8 +166,7 @@ class TaskRecovery:
 
 def stop_of_ownerless(execution_id: str) -> Envelope:
     """The message that stops a sub-flow for which no step waits."""
-    stop = Stop("FnF.NotAwaited", "the step that started it no longer waits for it")
-    return Envelope(execution_id, stop, if_ownerless=True)
+    return Envelope(execution_id, NOT_AWAITED, if_ownerless=True)
 
 
 def _key(ref: ScopeRef) -> TaskKey:

@@ -5,9 +5,9 @@ An owned sub-flow runs only while its owner, one wait of its parent, lasts. The 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Text, bindparam, cast, select, true, update
+from sqlalchemy import Connection, Text, bindparam, cast, or_, select, true, update
 
 from flowserver.store.executions.new_executions import StartingStep
 from flowserver.store.executions.stored_execution import Parent
@@ -84,6 +84,29 @@ def ownerless_sub_flows(connection: Connection, limit: int) -> list[str]:
     """Running executions whose owners no longer wait for them; parked ones too."""
     query = select(executions.c.execution_id).where(STOP_DUE).limit(limit)
     return list(filter(is_text, connection.execute(query).scalars()))
+
+
+def independent_sub_flows(connection: Connection, execution_id: str, limit: int) -> list[tuple[str, str]]:
+    """(flow name, name) of up to `limit` running executions that this one, or an owned sub-flow, has started.
+
+    At most READ_MAX executions are read for each level.
+    """
+    found: list[tuple[str, str]] = []
+    above = [execution_id]
+    while above:
+        given = {"ids": texts(connection, above)}
+        rows = connection.execute(_BELOW.limit(READ_MAX), given).all()
+        found += [(row.flow_name, row.name) for row in rows if row.parent_wait is None]
+        above = [row.execution_id for row in rows if row.parent_wait is not None and is_text(row.execution_id)]
+    return found[:limit]
+
+
+READ_MAX: Final = 1_000
+_BELOW = select(executions.c.execution_id, executions.c.flow_name, executions.c.name, executions.c.parent_wait).where(
+    SUB_FLOW,
+    among(executions.c.parent_id, bindparam("ids")),
+    or_(NOT_STOPPED, executions.c.parent_wait.is_not(None)),  # what it owns may have been stopped already
+)
 
 
 def is_ownerless(connection: Connection, execution_id: str) -> bool:

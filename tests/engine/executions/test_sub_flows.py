@@ -231,3 +231,18 @@ async def test_a_start_under_way_when_the_wait_ends_starts_nothing(
     may_start.set()
     await answered.wait()
     assert await count(node, "child") == 0
+
+
+async def test_the_sub_flows_that_run_on_are_named(node: Node) -> None:
+    """Those of a sub-flow that is stopped, too; only flows that the caller may see."""
+    await node.create_flow("grandchild", WAIT)
+    independent = NAMED.replace(", Input: {name: $.of}", "") + ", childLifecycle: independent"
+    await node.create_flow("child", start_of("grandchild", independent))
+    await node.create_flow("parent", start_of("child", NAMED))
+    row = await node.start("parent", "e", NAMES)
+    await node.reached("parent", "e", EventType.TASK_SUBMITTED)
+    await node.reached("child", "c", EventType.TASK_SUBMITTED)
+    await node.operations.executions.stop("parent", "e")
+    await node.end_of("child", "c")
+    assert await node.operations.executions.independent_sub_flows(row, "") == ["grandchild/g"]
+    assert await node.operations.executions.independent_sub_flows(row, "child") == []

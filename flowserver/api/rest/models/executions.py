@@ -23,6 +23,7 @@ from flowserver.base.json_values import InvalidJson, JsonObject, load_json_objec
 from flowserver.machine.state import Status
 from flowserver.operations.current_steps import SHOWN_MAX, CurrentSteps, Standing
 from flowserver.operations.current_steps import CurrentStep as Current
+from flowserver.operations.executions import RUNNING_SUB_FLOWS_MAX
 from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.flows import OnRetriesExhausted
 
@@ -247,6 +248,15 @@ class Execution(ExecutionState):
             output=_stored_document(row.output),
             definition=row.definition,
         )
+
+
+class StoppedExecution(Execution):
+    """An execution that a request has stopped."""
+
+    running_sub_flows: Annotated[
+        tuple[str, ...],
+        Field(description=f"FLOW/NAME of independent sub-flows that run on: {RUNNING_SUB_FLOWS_MAX} at most."),
+    ] = ()
 
 
 def _stored_document(text: str | None) -> JsonObject | None:
