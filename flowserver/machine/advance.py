@@ -39,6 +39,7 @@ from flowserver.machine.messages import (
     TaskReplied,
     TaskReported,
     TimerFired,
+    TooLarge,
 )
 from flowserver.machine.redrive import deadline_of, end_waits, resume, run_again, waits_only
 from flowserver.machine.scope_progress import at_end, check_size, enter_step
@@ -49,6 +50,7 @@ from flowserver.machine.steps.pass_succeed_fail import enter_fail, enter_pass, e
 from flowserver.machine.steps.task import (
     attempt_task,
     enter_task,
+    fail_before_attempt,
     refuse_report,
     retry_lost_call,
     take_reply,
@@ -202,6 +204,8 @@ def _run(turn: Turn, scope: Scope, given: JsonObject | None = None) -> None:
     match step:
         case None:
             pass
+        case TooLarge():
+            fail_before_attempt(turn, scope, step)
         case PassStep():
             enter_pass(turn, scope)
         case SucceedStep():
@@ -240,16 +244,15 @@ def _finish_list(turn: Turn, scope: Scope) -> None:
 
 
 def _finish_flow(turn: Turn, scope: Scope) -> None:
-    flow_input = turn.input_of(scope)
-    output = scope.local
-    if turn.flow.output_mappings is not None:
-        mapped = turn.map(turn.flow.output_mappings, flow_input, scope.local, turn.context())
-        if isinstance(mapped, Failure):
-            turn.end(Status.FAILED, failure=mapped)
-            return
-        output = mapped
-    size = check_size(turn, "the flow's input, output and local", flow_input, output, scope.local)
-    if isinstance(size, Failure):
-        turn.end(Status.FAILED, failure=size)
+    mappings = turn.flow.output_mappings
+    if mappings is None:
+        turn.end(Status.SUCCEEDED, output=scope.local)
+        return
+    output = turn.map(mappings, turn.input_of(scope), scope.local, turn.context())
+    if not isinstance(output, Failure):
+        size = check_size(turn, "the flow's output", output)
+        output = size if isinstance(size, Failure) else output
+    if isinstance(output, Failure):
+        turn.end(Status.FAILED, failure=output)
     else:
         turn.end(Status.SUCCEEDED, output=output)

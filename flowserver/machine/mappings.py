@@ -10,7 +10,7 @@ from flowserver.expressions.fuel import Fuel, OutOfFuel
 from flowserver.expressions.paths import MISSING, find
 from flowserver.expressions.references import Reference, Source, resolve
 from flowserver.language.graph import Mappings, ParamPath, ParamValue
-from flowserver.machine.messages import Failure
+from flowserver.machine.messages import Failure, TooLarge
 
 MissingSource = Literal["null", "fail"]
 
@@ -69,9 +69,9 @@ def apply_mappings(
     return built
 
 
-def _too_many(where: str, fuel: Fuel | None, limit: str) -> Failure:
+def _too_many(where: str, fuel: Fuel | None, limit: str) -> TooLarge:
     assert fuel is not None, "only a fuel that was given ends"
-    return Failure(RUNTIME_ERROR, f"{where}: `[*]` selects more than {fuel.limit} elements, half the limit {limit}")
+    return TooLarge(RUNTIME_ERROR, f"{where}: `[*]` selects more than {fuel.limit} elements, half the limit {limit}")
 
 
 def _not_found(target: str, source: Source) -> str:

@@ -26,6 +26,10 @@ class Failure(msgspec.Struct, frozen=True):
         return Failure(f"{prefix}.{error.code}", error.message)
 
 
+class TooLarge(Failure, frozen=True):
+    """A failure because data passes a limit of bytes or of nesting; a task's own retry and catch apply to it."""
+
+
 Result = Success | Failure
 
 
@@ -77,6 +81,8 @@ class TaskReported(msgspec.Struct, frozen=True):
     result: Result
     request_id: str = ""
     """That of the request that reported, for the history; "" for the end of a child."""
+    refuse_too_large: bool = False
+    """Refuse an output that the step cannot hold, and let the task wait on; otherwise it fails the attempt."""
 
 
 class RetryLostCall(msgspec.Struct, frozen=True):

@@ -8,16 +8,17 @@ from flowserver.language.graph import ChoiceStep, FailStep, ForeachStep, Paralle
 from flowserver.machine.data_sizes import Excess, measure_plain
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
-from flowserver.machine.messages import Failure
+from flowserver.machine.messages import Failure, TooLarge
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.step_paths import path_of
 from flowserver.machine.turn import Turn
 
 
-def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Step | None:
+def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Step | TooLarge | None:
     """Enter the scope's current step: record it and evaluate its input, unless it is `given`.
 
-    None if that failed the step. A choice records its StepStarted itself, with the option that it takes.
+    Returns None if the step failed, and TooLarge for a task whose `catch` may handle that its input is too large.
+    A choice records its StepStarted itself, with the option that it takes.
     """
     step = turn.step_of(scope)
     parent_input = turn.input_of(scope)
@@ -30,7 +31,14 @@ def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Ste
     if isinstance(step_input, Failure):
         fail_step(turn, scope, step_input)
         return None
+    size = check_size(turn, f"the input of step {step.name}", step_input)
+    oversize = size if isinstance(size, TooLarge) else turn.hold(scope, scope.document_bytes + size)
+    if oversize is not None and not isinstance(step, TaskStep):
+        fail_step(turn, scope, oversize)
+        return None
     scope.step_input = step_input
+    if oversize is not None:
+        return oversize
     if not isinstance(step, ChoiceStep):
         turn.record_in(scope, EventType.STEP_STARTED, input=step_input)
     return step
@@ -39,17 +47,11 @@ def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Ste
 def _step_input(
     turn: Turn, scope: Scope, step: Step, parent_input: JsonObject, given: JsonObject | None
 ) -> JsonObject | Failure:
-    step_input: JsonObject | Failure = {**parent_input, **scope.local}
     if given is not None:
-        step_input = given
-    elif step.input_mappings is not None:
-        step_input = turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
-    if isinstance(step_input, Failure):
-        return step_input
-    size = check_size(turn, f"the input of step {step.name}", step_input)
-    if isinstance(size, Failure):
-        return size
-    return turn.hold(scope, scope.document_bytes + size) or step_input
+        return given
+    if step.input_mappings is not None:
+        return turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
+    return {**parent_input, **scope.local}
 
 
 def step_context(turn: Turn, scope: Scope, step: Step) -> JsonObject:
@@ -80,22 +82,35 @@ def complete_step(
 
     `goto` continues at that sibling; `stop` (or the step's `end`) ends the list; a goto wins over an end.
     """
+    output = output_of_step(turn, scope, local, default_output)
+    if isinstance(output, Failure):
+        fail_step(turn, scope, output)
+    else:
+        finish_step(turn, scope, local, output, goto=goto, stop=stop)
+
+
+def output_of_step(turn: Turn, scope: Scope, local: Json, default_output: JsonObject) -> JsonObject | Failure:
+    """What the step puts out with `$local` = `local`; a Failure if it cannot be mapped, TooLarge if it does not fit.
+
+    The size of the list's local with that output is held from then on, so `finish_step` must follow.
+    """
     step = turn.step_of(scope)
-    output = default_output
+    assert scope.step_input is not None
+    output: JsonObject | Failure = default_output
     if step.output_mappings is not None:
-        assert scope.step_input is not None
-        context = step_context(turn, scope, step)
-        mapped = turn.map(step.output_mappings, scope.step_input, local, context)
-        if isinstance(mapped, Failure):
-            fail_step(turn, scope, mapped)
-            return
-        output = mapped
-    oversize = check_sizes(turn, scope, output, local)
-    if oversize is not None:
-        fail_step(turn, scope, oversize)
-        return
+        output = turn.map(step.output_mappings, scope.step_input, local, step_context(turn, scope, step))
+    if isinstance(output, Failure):
+        return output
+    size = check_size(turn, f"input, output and local of step {step.name}", scope.step_input, output, local)
+    return (size if isinstance(size, TooLarge) else hold_local(turn, scope, output)) or output
+
+
+def finish_step(
+    turn: Turn, scope: Scope, local: Json, output: JsonObject, *, goto: str | None = None, stop: bool = False
+) -> None:
+    """The step succeeds with an output of `output_of_step`: merge it, and move on."""
     turn.record_in(scope, EventType.STEP_SUCCEEDED, output=local)
-    leave_step(turn, scope, output, goto=goto, stop=stop or step.end)
+    leave_step(turn, scope, output, goto=goto, stop=stop or turn.step_of(scope).end)
 
 
 def leave_step(turn: Turn, scope: Scope, output: JsonObject, *, goto: str | None, stop: bool) -> None:
@@ -200,27 +215,26 @@ def _open_children(turn: Turn, scope: Scope) -> list[Scope]:
     return [child for child in turn.execution.opened_by(scope) if child.wait is not WaitKind.DONE]
 
 
-def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Failure | None:
-    """The size rule for a step that is about to end, and for the local of its list after it, which alone then counts.
+def hold_local(turn: Turn, scope: Scope, output: JsonObject) -> TooLarge | None:
+    """The size rule for the local of the scope's list after its step, which alone then counts.
 
     Returns None if the rule holds; `leave_step` must follow.
     """
-    assert scope.step_input is not None
-    name = turn.step_of(scope).name
-    step_size = check_size(turn, f"input, output and local of step {name}", scope.step_input, output, local)
-    if isinstance(step_size, Failure):
-        return step_size
-    size = check_size(turn, f"the local of the list after step {name}", {**scope.local, **output})
-    return size if isinstance(size, Failure) else turn.hold(scope, size)
+    what = f"the local of the list after step {turn.step_of(scope).name}"
+    size = check_size(turn, what, {**scope.local, **output})
+    return size if isinstance(size, TooLarge) else turn.hold(scope, size)
 
 
-def check_size(turn: Turn, what: str, *documents: Json) -> int | Failure:
+def check_size(turn: Turn, what: str, *documents: Json) -> int | TooLarge:
     """The size rule: the documents together, as compact JSON, stay within the limit, and none nests too deep.
 
-    Returns how many bytes they are. `what` is for the cause. A loop may wrap its data once more each time, so depth is
-    bounded here, not at the input.
+    Returns how many bytes they are. An empty document beside others takes none, so that a step can pass on an input of
+    exactly the limit. `what` is for the cause. A loop may wrap its data once more each time, so depth is bounded here,
+    not at the input.
     """
     bytes_max = turn.environment.limits.step_data_bytes_max
+    if len(documents) > 1:
+        documents = tuple(document for document in documents if document)
     sizes = turn.sizes
     if not sizes.known:
         plain = measure_plain(bytes_max, documents)
@@ -228,7 +242,7 @@ def check_size(turn: Turn, what: str, *documents: Json) -> int | Failure:
             return plain
     size = sizes.measure(bytes_max, documents)
     if size is Excess.BYTES:
-        return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
+        return TooLarge(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
     if size is Excess.DEPTH:
-        return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
+        return TooLarge(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
     return size

@@ -24,7 +24,7 @@ from flowserver.machine.data_sizes import Sizes
 from flowserver.machine.events import Event, EventType, Part, cut
 from flowserver.machine.kept_scopes import Kept, Taken, keep_scopes
 from flowserver.machine.mappings import RUNTIME_ERROR, Environment, MissingSource, apply_mappings, fuel_for
-from flowserver.machine.messages import Failure
+from flowserver.machine.messages import Failure, TooLarge
 from flowserver.machine.result_of_ended_execution import result_of_end
 from flowserver.machine.service_params import is_asynchronous
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
@@ -41,14 +41,17 @@ class OutcomeKind(Enum):
     """The execution had ended before; nothing changed."""
     NOT_NOW = auto()
     """A report in a phase that cannot take one; nothing changed."""
+    REFUSED = auto()
+    """A report with an output that the step cannot hold; nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The effect of a message; `event_id` is the event that records it, 0 if none."""
+    """The effect of a message; `event_id` is the event that records it, 0 if none; `reason` explains a refusal."""
 
     kind: OutcomeKind
     event_id: int = 0
+    reason: str = ""
 
 
 APPLIED = Outcome(OutcomeKind.APPLIED)
@@ -274,13 +277,13 @@ class Turn:
 
     # Documents
 
-    def hold(self, scope: Scope, document_bytes: int) -> Failure | None:
+    def hold(self, scope: Scope, document_bytes: int) -> TooLarge | None:
         """Record the size of the scope's documents in bytes; refused if all scopes together then exceed the limit."""
         execution, bytes_max = self.execution, self.environment.limits.execution_data_bytes_max
         together = execution.document_bytes - scope.document_bytes + document_bytes
         if together > bytes_max and document_bytes > scope.document_bytes:
             cause = f"the open step lists together: more than {bytes_max} bytes, the limit execution_data_bytes_max"
-            return Failure(RUNTIME_ERROR, cause)
+            return TooLarge(RUNTIME_ERROR, cause)
         execution.document_bytes = together
         scope.document_bytes = document_bytes
         return None

@@ -81,7 +81,8 @@ class TaskOperations:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it, and the
         id of the request.
 
-        Raises InvalidArgument (output, or a token this server did not make; it names the cell that did),
+        Raises InvalidArgument (output, also one that the step cannot hold with its input, while the task waits on; or
+        a token this server did not make; it names the cell that did),
         TaskAlreadyCompleted (the token's task has ended in any way), TaskInvalidState (between two attempts, or while
         the execution is parked; try again later), AccessDenied (the task is of a flow that the caller may not use).
         """
@@ -123,12 +124,16 @@ class TaskOperations:
         )
 
     async def _submit_report(self, claim: TokenClaim, result: Result, request_id: str) -> int:
-        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id)
+        message = TaskReported(
+            claim.scope_id, claim.entered_event_id, claim.wait_id, result, request_id, refuse_too_large=True
+        )
         receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:
             case ReceiptKind.APPLIED:
                 await link_to_attempt(self._engine, claim.execution_id, receipt.event_id)
                 return receipt.event_id
+            case ReceiptKind.REFUSED:
+                raise InvalidArgument(f"Output is too large for the step, which waits on: {receipt.reason}")
             case ReceiptKind.NOT_NOW:
                 raise TaskInvalidState("the task waits to be tried again and takes no report now; try again shortly")
             case ReceiptKind.PARKED:

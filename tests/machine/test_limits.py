@@ -9,8 +9,9 @@ from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.data_sizes import PIECE, fits
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import Continue, Start, Success
+from flowserver.machine.messages import Continue, Start, Success, TaskReported
 from flowserver.machine.state import Status, WaitKind
+from flowserver.machine.turn import OutcomeKind
 from tests.conformance.cases import Reply
 from tests.support.flows import flow
 from tests.support.world import World
@@ -21,6 +22,15 @@ FAN = """
   iterationMapping: {collection: $.list, item: it}
   steps:
   - {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}
+"""
+FAILS = Reply(raises="Bad", cause="because")
+SYNC = "name: t\n  pattern: sync"
+CAUGHT = """
+- type: task
+  name: t
+  resourceArn: acs:fc:::services/s/functions/f
+  catch: [{errors: [FnF.ALL], goto: z}]
+- {type: pass, name: z}
 """
 LOOP = """
 - {type: pass, name: p, inputMappings: []}
@@ -76,8 +86,8 @@ def test_a_loop_that_wraps_its_data_ends_before_the_data_is_too_deep_to_read() -
 
 def test_input_output_and_local_count_together_to_the_byte() -> None:
     step = "- {type: pass, name: p, outputMappings: [{target: a, source: $input.blob}]}"
-    # input {"blob":"…"} is 11 + 100, output {"a":"…"} is 8 + 100, local {} is 2
-    exact = 111 + 108 + 2
+    # input {"blob":"…"} is 11 + 100, output {"a":"…"} is 8 + 100, and the empty local counts nothing
+    exact = 111 + 108
     assert _sized(100, exact, step).execution.status is Status.SUCCEEDED
     world = _sized(100, exact - 1, step)
     assert (world.execution.error, world.execution.cause) == (
@@ -118,26 +128,116 @@ def test_the_flow_s_own_data_counts_at_its_start_and_at_its_end() -> None:
     world = World(
         flow("- {type: pass, name: p}", f"outputMappings: {double}"),
         input={"blob": "x" * 100},
-        limits=Limits(step_data_bytes_max=300),
+        limits=Limits(step_data_bytes_max=200),
     )
-    assert world.run().cause == "the flow's input, output and local: more than 300 bytes, the limit step_data_bytes_max"
+    assert world.run().cause == "the flow's output: more than 200 bytes, the limit step_data_bytes_max"
 
 
-@pytest.mark.parametrize("reply", [Reply(returns={"blob": "x" * 300}), Reply(raises="Bad", cause="x" * 300)])
-def test_a_task_s_result_over_the_limit_is_not_retried_and_not_caught(reply: Reply) -> None:
+def test_an_input_of_exactly_the_limit_can_be_passed_on() -> None:
+    given = {"blob": "x" * 189}
+    assert json_bytes(given) == 200
+    world = World(flow(CAUGHT), input=given, replies={"f": [FAILS]}, limits=Limits(step_data_bytes_max=200))
+    assert (world.run().status, world.entered) == (Status.SUCCEEDED, ["t", "z"])
+
+
+# Size of what a task gets and gives: its own retry and catch apply
+
+
+def _caught(reply: Reply, given: JsonObject, *attributes: str, limit: int = 250) -> World:
+    steps = CAUGHT.replace("name: t", "\n  ".join(("name: t", *attributes)))
+    world = World(flow(steps), input=given, replies={"f": [reply]}, limits=Limits(step_data_bytes_max=limit))
+    world.run()
+    return world
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        [],
+        ["pattern: waitForCallback"],
+        ["pattern: sync", "serviceParams: {InvocationType: Async}"],
+        ["inputMappings: []", "outputMappings: [{target: a, source: $local.blob}, {target: b, source: $local.blob}]"],
+    ],
+)
+def test_a_result_that_the_step_cannot_hold_fails_the_attempt(attributes: list[str]) -> None:
+    world = _caught(Reply(returns={"blob": "x" * 120}), {"n": 1}, "retry: [{errors: [FnF.RuntimeError]}]", *attributes)
+    assert (world.execution.status, world.entered, world.pauses_seconds) == (Status.SUCCEEDED, ["t", "z"], [1, 2, 4])
+    cause = "input, output and local of step t: more than 250 bytes, the limit step_data_bytes_max"
+    assert [each["cause"] for each in world.details(EventType.TASK_FAILED)] == [cause] * 4
+
+
+def test_a_sub_flow_s_output_that_the_step_cannot_hold_fails_the_attempt() -> None:
+    steps = CAUGHT.replace("acs:fc:::services/s/functions/f", "acs:fnf:::flow/f").replace("name: t", SYNC)
     world = World(
-        flow("""
-            - type: task
-              name: t
-              resourceArn: acs:fc:::services/s/functions/f
-              retry: [{errors: [FnF.RuntimeError]}]
-              catch: [{errors: [FnF.ALL], goto: z}]
-            - {type: pass, name: z}
-        """),
-        replies={"f": [reply]},
-        limits=Limits(step_data_bytes_max=250),
+        flow(steps), replies={"f": [Reply(returns={"blob": "x" * 140})]}, limits=Limits(step_data_bytes_max=250)
     )
-    assert (world.run().error, world.pauses_seconds) == ("FnF.RuntimeError", [])
+    assert (world.run().status, world.entered) == (Status.SUCCEEDED, ["t", "z"])
+
+
+def test_a_result_that_its_list_cannot_hold_fails_the_attempt() -> None:
+    first = "- {type: pass, name: p, inputMappings: [], outputMappings: [{target: p, source: $input.blob}]}\n"
+    first = first.replace("$input.blob", "y" * 150)
+    steps = first + CAUGHT.replace("name: t", "name: t\n  inputMappings: []")
+    world = World(flow(steps), replies={"f": [Reply(returns={"b": "x" * 110})]}, limits=Limits(step_data_bytes_max=250))
+    assert (world.run().status, world.entered) == (Status.SUCCEEDED, ["p", "t", "z"])
+
+
+def test_a_result_that_the_execution_cannot_hold_fails_the_attempt() -> None:
+    limits = Limits(execution_data_bytes_max=60)
+    world = World(flow(CAUGHT), replies={"f": [Reply(returns={"b": "x" * 100})]}, limits=limits)
+    assert (world.run().status, world.entered) == (Status.SUCCEEDED, ["t", "z"])
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "inputMappings: [{target: a, source: $input.blob}, {target: b, source: $input.blob}]",
+        "serviceParams: {a: [$, $, $, $, $, $]}",
+    ],
+)
+def test_a_task_that_gets_too_much_is_caught_before_its_first_attempt(attribute: str) -> None:
+    steps = CAUGHT.replace("resourceArn: acs:fc:::services/s/functions/f", f"action: ocr:Read\n  {attribute}")
+    mapped = "errorMappings: [{target: why, source: $local.error}, {target: kept, source: $input.blob}]"
+    world = World(
+        flow(steps.replace("name: t", f"name: t\n  {mapped}")),
+        input={"blob": "x" * 200},
+        limits=Limits(step_data_bytes_max=500 if attribute.startswith("service") else 300, request_bytes_max=1_000),
+    )
+    world.run()
+    assert (world.entered, world.calls) == (["t", "z"], [])
+    expected = {"why": "FnF.RuntimeError", "kept": "x" * 200 if attribute.startswith("service") else None}
+    assert world.execution.output == expected
+
+
+def test_an_error_s_cause_that_does_not_fit_is_left_out() -> None:
+    mapped = "errorMappings: [{target: why, source: $local.error}, {target: cause, source: $local.cause}]"
+    for length, shown in ((20, "y" * 20), (100, "")):
+        world = _caught(Reply(raises="Bad", cause="y" * length), {"blob": "x" * 120}, mapped)
+        assert world.execution.output == {"why": "Bad", "cause": shown}
+        assert [each["cause"] for each in world.details(EventType.TASK_FAILED)] == ["y" * length]
+
+
+def test_a_task_that_gets_too_much_and_does_not_catch_waits_for_a_redrive_without_that_data() -> None:
+    steps = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', inputMappings: [{TWICE}]}"
+    steps = steps.replace("{TWICE}", "{target: a, source: $input.b}, {target: c, source: $input.b}")
+    given, limits = {"b": "x" * 60}, Limits(step_data_bytes_max=100)
+    world = World(flow(steps), input=given, limits=limits, waits_for_redrive=True)
+    world.start()
+    assert (world.scope.wait, world.scope.step_input) == (WaitKind.REDRIVE, None)
+
+
+def test_a_report_that_may_be_refused_leaves_the_task_waiting() -> None:
+    world = World(
+        flow(CAUGHT.replace("name: t", "name: t\n  pattern: waitForCallback")), limits=Limits(step_data_bytes_max=250)
+    )
+    world.start()
+    world.reply(Success({}))
+    large = TaskReported(1, world.scope.entered_event_id, None, Success({"blob": "x" * 130}), refuse_too_large=True)
+    turn = world.tell(large)
+    assert (turn.outcome.kind, turn.events, turn.touched, turn.commands) == (OutcomeKind.REFUSED, [], set(), [])
+    assert turn.outcome.reason.startswith("input, output and local of step t: more than 250 bytes")
+    assert world.report(Success({"small": 1})).outcome.kind is OutcomeKind.APPLIED
+    assert (world.execution.status, world.execution.output) == (Status.SUCCEEDED, {"small": 1})
 
 
 def test_service_params_are_bounded_as_requests_are() -> None:

@@ -93,7 +93,7 @@ class Reference:
         self._measure(given)
         local = self._list(self._definition["steps"], given)
         output = self._mapped(self._definition.get("outputMappings"), given, local, context, local)
-        self._measure(given, output, local)
+        self._measure(output)
         return output
 
     def _list(self, steps: list[JsonObject], scope_input: JsonObject) -> JsonObject:
@@ -121,8 +121,10 @@ class Reference:
         context = self._context(step)
         everything = {**scope_input, **scope_local}
         given = self._mapped(step.get("inputMappings"), scope_input, scope_local, context, everything)
-        self._measure(given)
         kind = step["type"]
+        if kind == "task":
+            return self._run_task(step, given, scope_local)
+        self._measure(given)
         jump: str | None = None
         local: Json = {}
         default: JsonObject = {}
@@ -130,11 +132,6 @@ class Reference:
             raise ListFailed(frozenset({(step.get("error", "FnF.Failed"), step.get("cause", ""))}))
         if kind == "wait":
             self._wait(step, given)
-        elif kind == "task":
-            answer, problem = self._task(step, given)
-            if problem is not None:
-                return self._catch(step, given, problem)
-            local = default = answer
         elif kind == "choice":
             local, jump = self._choice(step, given)
             default = local
@@ -184,14 +181,28 @@ class Reference:
         elif isinstance(duration, bool) or not isinstance(duration, int | float) or duration < 0:
             raise ListFailed(frozenset({BROKEN}))
 
-    def _task(self, step: JsonObject, given: JsonObject) -> tuple[JsonObject, Problem | None]:
-        """The result of a task, or the error that remains after all retries."""
+    def _run_task(self, step: JsonObject, given: JsonObject, scope_local: JsonObject) -> tuple[JsonObject, str | None]:
+        """As `_step`. A catch, but no retry, applies to an input that is too large."""
+        problem = self._excess(f"the input of step {step['name']}", given)
+        if problem is not None:
+            return self._catch(step, given, scope_local, problem, counted=())
+        output, problem = self._task(step, given, scope_local)
+        if problem is not None:
+            return self._catch(step, given, scope_local, problem, counted=(given,))
+        return output, None
+
+    def _task(self, step: JsonObject, given: JsonObject, scope_local: JsonObject) -> tuple[JsonObject, Problem | None]:
+        """The output of a task, or the error that remains after all retries."""
         params = self._params(step.get("serviceParams"), given)
         used: Counter[int] = Counter()
         while True:
             result, problem = self._attempt(step, given, params, used.total())
             if problem is None:
-                return result, None
+                output = self._mapped(step.get("outputMappings"), given, result, self._context(step), result)
+                problem = self._excess(f"input, output and local of step {step['name']}", given, output, result)
+                problem = problem or self._excess_after(step, scope_local, output)
+                if problem is None:
+                    return output, None
             number = _naming(step.get("retry", ()), problem)
             if number is None or used[number] >= step["retry"][number].get("maxAttempts", 3):
                 return {}, problem
@@ -220,18 +231,30 @@ class Reference:
         expected = Reference(sub, self._functions, settings).run(given)
         if expected.output is not None:
             return expected.output, None
-        if len(expected.problems) > 1 or BROKEN in expected.problems:
+        if len(expected.problems) > 1 or any(cause is None for _, cause in expected.problems):
             raise Ambiguous
         return {}, next(iter(expected.problems))
 
-    def _catch(self, step: JsonObject, given: JsonObject, problem: Problem) -> tuple[JsonObject, str | None]:
+    def _catch(
+        self,
+        step: JsonObject,
+        given: JsonObject,
+        scope_local: JsonObject,
+        problem: Problem,
+        *,
+        counted: tuple[JsonObject, ...],
+    ) -> tuple[JsonObject, str | None]:
+        """As `_step`. The cause is left out if it does not fit."""
         number = _naming(step.get("catch", ()), problem)
         if number is None:
             raise ListFailed(frozenset({problem}))
-        local = {"error": problem[0], "code": problem[0], "cause": problem[1]}
-        output = self._mapped(step.get("errorMappings"), given, local, self._context(step), {})
-        self._measure(given, output, local)
-        return output, step["catch"][number]["goto"]
+        for cause in (problem[1], ""):
+            local = {"error": problem[0], "code": problem[0], "cause": cause}
+            output = self._mapped(step.get("errorMappings"), given, local, self._context(step), {})
+            excess = (output and self._excess("", *counted, output)) or self._excess_after(step, scope_local, output)
+            if not excess:
+                return output, step["catch"][number]["goto"]
+        raise ListFailed(frozenset({BROKEN}))
 
     # Documents
 
@@ -273,10 +296,21 @@ class Reference:
         return found
 
     def _measure(self, *documents: Json) -> None:
-        """The size rule."""
-        size = sum(len(_COMPACT.encode(document).encode()) for document in documents)
-        if size > self._bytes_max:
+        """The size rule, where nothing catches its failure."""
+        if self._excess("", *documents) is not None:
             raise ListFailed(frozenset({BROKEN}))
+
+    def _excess(self, what: str, *documents: Json) -> Problem | None:
+        """The size rule: an empty document beside others takes nothing."""
+        if len(documents) > 1:
+            documents = tuple(document for document in documents if document)
+        size = sum(len(_COMPACT.encode(document).encode()) for document in documents)
+        if size <= self._bytes_max:
+            return None
+        return BROKEN[0], f"{what}: more than {self._bytes_max} bytes, the limit step_data_bytes_max"
+
+    def _excess_after(self, step: JsonObject, scope_local: JsonObject, output: JsonObject) -> Problem | None:
+        return self._excess(f"the local of the list after step {step['name']}", {**scope_local, **output})
 
 
 def _holds(text: str, given: JsonObject) -> bool:

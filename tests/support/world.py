@@ -129,9 +129,12 @@ class World:
 
     def event(self, type: EventType) -> JsonObject:
         """The detail of the only event of a type."""
-        (event,) = (event for event in self.events if event.type is type)
-        detail: JsonObject = load_json(event.detail)
+        (detail,) = self.details(type)
         return detail
+
+    def details(self, type: EventType) -> list[JsonObject]:
+        """The details of all events of a type."""
+        return [load_json(event.detail) for event in self.events if event.type is type]
 
     # Actions
 

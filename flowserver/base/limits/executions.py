@@ -27,14 +27,15 @@ class ExecutionLimits:
         32_768,
         unit="bytes",
         reason="input + output + local of one step, as compact JSON; every event repeats them",
-        error="the execution fails with FnF.RuntimeError",
+        error="400 InvalidArgument for an input or a report; a task's attempt, or another step, fails with "
+        "FnF.RuntimeError",
     )
     execution_data_bytes_max: int = limit(
         33_554_432,
         unit="bytes",
         reason="inputs and locals of all open step lists of one execution and what its joins have gathered, as compact "
         "JSON; all may be in memory at once. Room for 100 iterations with as much data each as a step may have",
-        error="the execution fails with FnF.RuntimeError",
+        error="400 InvalidArgument for a report; a task's attempt, or another step, fails with FnF.RuntimeError",
     )
     events_max: int = limit(
         200_000,

@@ -286,7 +286,8 @@ class Batch:
             self._more.add(execution_id)
         elif len(turns) > 1 or isinstance(message, Continue) or not stored.execution.is_running:
             self._more.discard(execution_id)  # no scope is ready any more
-        return Receipt(_KINDS[turns[0].outcome.kind], turns[0].outcome.event_id)
+        outcome = turns[0].outcome
+        return Receipt(_KINDS[outcome.kind], outcome.event_id, reason=outcome.reason)
 
     def _grow(self, execution_id: str, document_bytes: int, history_bytes: int, *, is_made: bool) -> None:
         """Count what the batch holds and what it made. An execution that shrinks makes no room for other items, because

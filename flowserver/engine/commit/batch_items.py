@@ -37,7 +37,7 @@ class ReceiptKind(Enum):
     REPEATED = auto()
     """A redrive under the client token of the execution's last one."""
     REFUSED = auto()
-    """A redrive that cannot be made; the receipt says why."""
+    """A redrive or a report that cannot be made; the receipt says why."""
     NO_VERSION = auto()
     """A start with a version or an alias that does not exist."""
     TOO_DEEP = auto()

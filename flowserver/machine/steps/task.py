@@ -13,14 +13,24 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.data_sizes import fits
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
-from flowserver.machine.messages import Failure, Result, RetryLostCall, Success, TaskReplied, TaskReported, TimerFired
+from flowserver.machine.messages import (
+    Failure,
+    Result,
+    RetryLostCall,
+    Success,
+    TaskReplied,
+    TaskReported,
+    TimerFired,
+    TooLarge,
+)
 from flowserver.machine.retry_and_catch import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.scope_progress import (
     check_size,
-    check_sizes,
-    complete_step,
     fail_step,
+    finish_step,
+    hold_local,
     leave_step,
+    output_of_step,
     step_context,
 )
 from flowserver.machine.service_params import is_asynchronous, refusal
@@ -29,18 +39,28 @@ from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn, idempot
 
 
 def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
-    """Make the first attempt; serviceParams that cannot be evaluated fail the step, as a mapping would."""
+    """Make the first attempt; serviceParams that cannot be evaluated fail the step, as a mapping would.
+
+    Its `catch` may handle that they are too large.
+    """
     bytes_max = turn.environment.limits.request_bytes_max
     params = _params(scope, step, fuel_for(bytes_max))
     if params is not None and not isinstance(params, Failure) and not fits(bytes_max, params):
-        params = Failure(
+        params = TooLarge(
             RUNTIME_ERROR,
             f"serviceParams of step {step.name}: more than {bytes_max} bytes, the limit request_bytes_max",
         )
-    if isinstance(params, Failure):
+    if isinstance(params, TooLarge):
+        _catch_or_fail(turn, scope, step, params)
+    elif isinstance(params, Failure):
         fail_step(turn, scope, params)
     else:
         attempt_task(turn, scope, step)
+
+
+def fail_before_attempt(turn: Turn, scope: Scope, failure: TooLarge) -> None:
+    """The step's input is too large: catch that, or fail the step. A retry would map the same data again."""
+    _catch_or_fail(turn, scope, _step(turn, scope), failure, is_held=False)
 
 
 def time_out(turn: Turn, scope: Scope, _message: TimerFired) -> None:
@@ -73,7 +93,7 @@ def take_reply(turn: Turn, scope: Scope, message: TaskReplied) -> None:
         kind = WaitKind.CHILD if step.awaits_sub_flow else WaitKind.TOKEN
         turn.change_wait(scope, kind, scope.wake_at)
     else:
-        _succeed(turn, scope, result.output, message.request_id)
+        _succeed(turn, scope, step, result.output, message.request_id)
 
 
 def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
@@ -83,9 +103,13 @@ def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
     step, result = _step(turn, scope), message.result
     call = CancelInvocation(scope.scope_id, scope.wait_id, unless_begun=True) if scope.wait is WaitKind.TASK else None
     if isinstance(result, Success):
-        event_id = _succeed(turn, scope, result.output, message.request_id)
+        event_id = _succeed(
+            turn, scope, step, result.output, message.request_id, refuse_too_large=message.refuse_too_large
+        )
     else:
         event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result, message.request_id)
+    if turn.outcome.kind is OutcomeKind.REFUSED:
+        return
     if call is not None:
         turn.commands.append(call)
     turn.outcome = Outcome(OutcomeKind.APPLIED, event_id)
@@ -208,9 +232,21 @@ def _known(request_id: str) -> dict[str, Json]:
     return {"requestId": request_id} if request_id else {}
 
 
-def _succeed(turn: Turn, scope: Scope, output: JsonObject, request_id: str = "") -> int:
-    event_id = turn.record_in(scope, EventType.TASK_SUCCEEDED, output=output, **_known(request_id))
-    complete_step(turn, scope, output, output)
+def _succeed(
+    turn: Turn, scope: Scope, step: TaskStep, result: JsonObject, request_id: str, *, refuse_too_large: bool = False
+) -> int:
+    """Complete the step. A result that it cannot hold is refused, or fails the attempt. Returns the event's id."""
+    output = output_of_step(turn, scope, result, result)
+    if isinstance(output, TooLarge):
+        if refuse_too_large:
+            turn.outcome = Outcome(OutcomeKind.REFUSED, reason=output.cause)
+            return 0
+        return _fail_attempt(turn, scope, step, EventType.TASK_FAILED, output, request_id)
+    event_id = turn.record_in(scope, EventType.TASK_SUCCEEDED, output=result, **_known(request_id))
+    if isinstance(output, Failure):
+        fail_step(turn, scope, output)
+    else:
+        finish_step(turn, scope, result, output)
     return event_id
 
 
@@ -234,22 +270,36 @@ def _fail_attempt(
     return event_id
 
 
-def _catch_or_fail(turn: Turn, scope: Scope, step: TaskStep, failure: Failure) -> None:
+def _catch_or_fail(turn: Turn, scope: Scope, step: TaskStep, failure: Failure, *, is_held: bool = True) -> None:
+    """Follow the first catch rule that names the error; without one the step fails.
+
+    `is_held` says that the step's input is counted, because it was not too large. An error's cause that does not fit
+    beside it is left out: it comes from outside, and must not be what ends the execution.
+    """
     rule = choose_catch(step.catch, failure.error)
-    if rule is None:
-        fail_step(turn, scope, failure)
-        return
-    local = {"error": failure.error, "code": failure.error, "cause": failure.cause}
-    output: JsonObject | Failure = {}
-    if step.error_mappings is not None:
-        output = turn.map(step.error_mappings, scope.step_input, local, step_context(turn, scope, step))
-    if isinstance(output, Failure):
-        fail_step(turn, scope, output)
-        return
-    oversize = check_sizes(turn, scope, output, local)
-    if oversize is not None:
-        fail_step(turn, scope, oversize)
+    output: JsonObject | Failure = failure
+    if rule is not None:
+        output = _error_output(turn, scope, step, failure, is_held=is_held)
+        if isinstance(output, TooLarge):
+            output = _error_output(turn, scope, step, Failure(failure.error), is_held=is_held)
+    if rule is None or isinstance(output, Failure):
+        if not is_held:
+            scope.step_input = None
+        fail_step(turn, scope, output if isinstance(output, Failure) else failure)
         return
     caught: JsonObject = {"caughtBy": rule.goto, "catchRule": step.catch.index(rule)}
     turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause, **caught)
     leave_step(turn, scope, output, goto=rule.goto, stop=False)
+
+
+def _error_output(turn: Turn, scope: Scope, step: TaskStep, failure: Failure, *, is_held: bool) -> JsonObject | Failure:
+    """What the step puts out after a caught error. The error itself, a few KiB at most, does not count as data."""
+    output: JsonObject | Failure = {}
+    if step.error_mappings is not None:
+        local = {"error": failure.error, "code": failure.error, "cause": failure.cause}
+        output = turn.map(step.error_mappings, scope.step_input, local, step_context(turn, scope, step))
+    if isinstance(output, Failure):
+        return output
+    counted = (scope.step_input, output) if is_held and output else (output,)
+    size = check_size(turn, f"input and output of step {step.name} after its error", *counted)
+    return (size if isinstance(size, TooLarge) else hold_local(turn, scope, output)) or output

@@ -42,6 +42,17 @@ async def test_a_forged_token_tells_nothing_of_what_it_names(client: httpx.Async
         assert (status, body["code"]) == (400, "InvalidArgument")
 
 
+async def test_an_output_that_fits_a_request_but_not_the_step_is_refused_and_the_task_waits_on(
+    client: httpx.AsyncClient, waiting: str
+) -> None:
+    large = {"taskToken": waiting, "output": {"blob": "x" * 140_000}}
+    problem = assert_problem(await client.post("/v1/tasks/succeed", json=large), 400, "InvalidArgument")
+    assert "input, output and local of step ask" in problem["detail"]
+    assert (await client.get(RUN)).json()["status"] == "Running"
+    assert (await client.post("/v1/tasks/succeed", json={"taskToken": waiting, "output": {"n": 1}})).status_code == 200
+    assert (await client.get(f"{RUN}?wait=60")).json()["output"] == {"answer": {"n": 1}}
+
+
 async def test_success_without_output_gives_an_empty_one(client: httpx.AsyncClient, waiting: str) -> None:
     assert (await client.post("/v1/tasks/succeed", json={"taskToken": waiting})).status_code == 200
     assert (await client.get(f"{RUN}?wait=60")).json()["output"] == {"answer": {}}
