@@ -12,6 +12,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.schedules.timing_cache import zone_of
 from flowserver.machine.schedules.deciding import paused
 from flowserver.machine.schedules.expression_error import ExpressionRejected
+from flowserver.machine.schedules.start_input import input_bytes_max
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.machine.schedules.timing import Timing, read_timing
 from flowserver.machine.versions.routing import is_qualifier
@@ -66,12 +67,15 @@ def check_fields(change: ScheduleChange, limits: Limits) -> None:
     if change.qualifier and not is_qualifier(change.qualifier):
         raise InvalidArgument("Qualifier must be the name of an alias, the number of a version, or LATEST")
     if change.payload is not None:
-        parse_input(change.payload, limits, "Payload")
+        payload = parse_input(change.payload, limits, "Payload")
         check_no_nul("Payload", change.payload)
         size = len(change.payload.encode("utf-8", "surrogatepass"))
         if size > limits.schedule_payload_bytes_max:
             most = limits.schedule_payload_bytes_max
             raise InvalidArgument(f"Payload holds {size} bytes; the limit schedule_payload_bytes_max is {most}")
+        size, most = input_bytes_max(payload), limits.step_data_bytes_max
+        if size > most:
+            raise InvalidArgument(f"Payload makes inputs of {size} bytes; the limit step_data_bytes_max is {most}")
     seconds = change.catch_up_seconds
     if seconds is not None and not CATCH_UP_SECONDS_MIN <= seconds <= CATCH_UP_SECONDS_MAX:
         raise InvalidArgument(f"CatchUpSeconds must be {CATCH_UP_SECONDS_MIN} to {CATCH_UP_SECONDS_MAX}")

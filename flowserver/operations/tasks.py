@@ -81,7 +81,7 @@ class TaskOperations:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it, and the
         id of the request.
 
-        Raises InvalidArgument (output, also one that the step cannot hold with its input, while the task waits on; or
+        Raises InvalidArgument (output, also if the step cannot hold it with its input, while the task waits on; or
         a token this server did not make; it names the cell that did),
         TaskAlreadyCompleted (the token's task has ended in any way), TaskInvalidState (between two attempts, or while
         the execution is parked; try again later), AccessDenied (the task is of a flow that the caller may not use).

@@ -26,9 +26,9 @@ class CallLimits:
     function_waiting_max: int = limit(
         100_000,
         unit="calls",
-        reason="calls of one function that wait on a node, unless its registration sets `waitingMax`; "
-        "calls of steps and asynchronous invocations wait as rows, with only a key in memory",
-        error="asynchronous: 503 ResourceThrottled; others: 429 ResourceExhausted, in a step FC.ResourceExhausted",
+        reason="calls of one function that wait on a node, unless its registration sets `waitingMax`; asynchronous "
+        "invocations wait as rows, with only a key in memory. Calls and invocations of steps wait without this bound",
+        error="asynchronous: 503 ResourceThrottled; others: 429 ResourceExhausted",
     )
     function_seconds_max: int = limit(
         86_400,

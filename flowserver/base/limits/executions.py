@@ -13,8 +13,9 @@ class ExecutionLimits:
         1_000_000,
         10_000,
         unit="executions",
-        reason="running executions of the server",
-        error="429 ResourceThrottled",
+        reason="running executions of the server. Sub-flows may add as many again, so that callers who start as many "
+        "as they may do not fail executions that run",
+        error="429 ResourceThrottled; in a step FnF.ResourceThrottled",
     )
     execution_seconds_max: int = limit(
         31_536_000,

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -32,6 +33,10 @@ COUNT_SECONDS = 5.0
 
 FULL_COUNT_SECONDS = 1.0
 """The same before a start is refused: other nodes may have ended executions that were started here."""
+
+
+SHARES_OF_STEPS: Final = 2
+"""How many times `running_executions_max` may run when a step starts one: those of callers, and as many sub-flows."""
 
 
 class TurnTaken(Exception):
@@ -82,14 +87,16 @@ class Starter:
 
     async def require_room(self) -> None:
         """Raises ResourceThrottled if as many executions run as may."""
-        if not await self._has_room():
-            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
+        running_max = self._limits.running_executions_max
+        if not await self._has_room(running_max):
+            raise _full(running_max)
 
     async def start(self, request: NewExecution, *, by_step: bool = False) -> Started:
         """Start an execution, or find the running execution of that name. Parses the input.
 
         A step's start is refused neither because many messages wait for the writer or the disk is almost full, nor when
-        it is repeated.
+        it is repeated, nor because callers have started as many executions as may run: steps may start as many again
+        (SHARES_OF_STEPS). A schedule's start is not refused because many messages wait.
 
         Raises InvalidArgument (input), FlowNotExists, FlowVersionNotExists, FlowAliasNotExists,
         ExecutionAlreadyExists (an ended execution has the name), ResourceThrottled (too many executions run, or too
@@ -102,11 +109,12 @@ class Starter:
         if request.qualifier is not None and not is_qualifier(request.qualifier):
             raise no_version(request.flow_name, request.qualifier)
         given = parse_input(request.input_text, self._limits)
-        if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
-            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
+        running_max = self._limits.running_executions_max * (SHARES_OF_STEPS if by_step else 1)
+        if not (await self._has_room(running_max) or (by_step and await self._exists(request.execution_id))):
+            raise _full(running_max)
         request = msgspec.structs.replace(request, input=given)
         receipt = await self._committer.submit(
-            Envelope(request.execution_id, Start(), new=request), by_caller=not by_step
+            Envelope(request.execution_id, Start(), new=request), by_caller=not by_step and request.turn is None
         )
         return self._started(request, receipt)
 
@@ -134,18 +142,18 @@ class Starter:
             raise ExecutionAlreadyExists(f"{name} has already ended")
         return Started(receipt.flow, execution_id, None, is_new=False)
 
-    async def _has_room(self) -> bool:
+    async def _has_room(self, running_max: int) -> bool:
         """Count before the first start and before a refusal; otherwise starts do not wait for a count.
 
         Between two counts this node adds its own starts and ends.
         """
         age = asyncio.get_running_loop().time() - self._counted_at
-        is_full = self._running >= self._limits.running_executions_max
+        is_full = self._running >= running_max
         if self._counting is None and age > (FULL_COUNT_SECONDS if is_full else COUNT_SECONDS):
             self._counting = shared(self._count())
         if self._counting is not None and (is_full or self._counted_at == -math.inf):
             await asyncio.shield(self._counting)
-        return self._running < self._limits.running_executions_max
+        return self._running < running_max
 
     async def _exists(self, execution_id: str) -> bool:
         """Whether this start was committed before."""
@@ -157,3 +165,7 @@ class Starter:
             self._counted_at = asyncio.get_running_loop().time()
         finally:
             self._counting = None
+
+
+def _full(running_max: int) -> ResourceThrottled:
+    return ResourceThrottled(f"{running_max} executions are running; try again later")

@@ -65,7 +65,6 @@ class CallQueues(Generic[K]):
         self._heads: dict[QueueKey, asyncio.Task[None]] = {}
         self._looking: dict[QueueKey, asyncio.Task[None]] = {}
         self._waiting: Counter[Callee] = Counter()
-        self._at_limits: Counter[Callee] = Counter()
         self._is_closed = False
 
     @property
@@ -156,11 +155,7 @@ class CallQueues(Generic[K]):
         """Wait for a slot for the first key."""
         limit, callee = self._limit(queue, found)
         if limit is not None:
-            self._at_limits[queue.called] += 1
-            try:
-                await limit.acquire()
-            finally:
-                self._at_limits[queue.called] -= 1
+            await limit.acquire()
         return await self._slots.acquire(queue.flow_name, callee, limit, for_queue=True)
 
     def _limit(self, queue: QueueKey, found: Lookup | None) -> tuple[KeyedSemaphore | None, Callee]:
@@ -196,12 +191,16 @@ class CallQueues(Generic[K]):
             del self._looking[queue]
 
     def _check_room(self, queue: QueueKey, found: Lookup | None) -> None:
-        """Refuse the newest keys while more calls of the function wait, here and outside of these queues, than may."""
+        """Refuse the newest keys while more of the function's calls wait here than its registration allows.
+
+        Calls that wait elsewhere are those of callers, who are refused by themselves.
+        """
         limits = self._slots.function_limits
-        limit = limits.of(found) if isinstance(found, Endpoint) else None
-        if self._refuse is None or limit is None or not isinstance(found, Endpoint):
+        if self._refuse is None or not isinstance(found, Endpoint):
             return
-        room = limits.room(found) - limit.waiting + self._at_limits[queue.called]
+        if found.concurrency_max is None or found.waiting_max is None:
+            return
+        room = limits.room(found)
         keys = self._queues.get(queue)
         while keys and self._waiting[queue.called] > room:
             key, _ = keys.popitem()

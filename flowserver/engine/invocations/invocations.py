@@ -116,12 +116,15 @@ class Invocations:
         """Submit an invocation. Returns it, or the earlier one with its key, once it is durable.
 
         `check` runs in the transaction that stores it, and raises an error to prevent that. Raises ServiceNotFound,
-        FunctionNotFound, InvocationExists if its id is taken, and ResourceThrottled if too many invocations of the
-        function wait.
+        FunctionNotFound, InvocationExists if its id is taken; and ResourceThrottled for a caller, but not for a step of
+        a running execution, if too many invocations of the function, or messages for the writer, wait.
         """
+        by_caller = new.execution_id is None
         endpoint = await self._endpoints.find(*new.called)
         try:
-            self._check_room(new, _found(endpoint))
+            found = _found(endpoint)
+            if by_caller:
+                self._check_room(new, found)
         except FlowServerError:
             kept = await self._kept_before(new)
             if kept is None:
@@ -130,7 +133,7 @@ class Invocations:
         self._coming[new.called] += 1
         try:
             settings = await self.settings.find(new.called)
-            row = await self._submissions.add(self._submission(new, settings, check), by_caller=True)
+            row = await self._submissions.add(self._submission(new, settings, check), by_caller=by_caller)
         finally:
             self._came(new.called)
         self.take_up([row])

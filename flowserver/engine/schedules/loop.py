@@ -21,7 +21,6 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
 from flowserver.base.json_values import dump_json, load_json_object
 from flowserver.base.limited_log import LimitedLog
@@ -35,6 +34,7 @@ from flowserver.machine.messages import Stop
 from flowserver.machine.schedules.deciding import Decision, Start, computed_again, take_turn
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.refused_starts import refused
+from flowserver.machine.schedules.start_input import input_of_start
 from flowserver.machine.schedules.state import Kind, Loss, Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.state import Status
@@ -271,4 +271,4 @@ def request_of(decided: Decided) -> NewExecution:
 
 def _input_of(schedule: Schedule, start: Start) -> str:
     payload = load_json_object(schedule.payload) if schedule.payload else {}
-    return dump_json({"payload": payload, "triggerTime": format_instant(start.action.at), "triggerName": schedule.name})
+    return dump_json(input_of_start(payload, start.action.at, schedule.name))

@@ -346,11 +346,14 @@ async def test_a_full_queue(node: Node, functions: Functions) -> None:
     await node.engine.invocations.submit(new("waiting"))
     with pytest.raises(ResourceThrottled):
         await node.engine.invocations.submit(new("third"))
-    await node.start("f", "e")
-    assert await node.error_of("f", "e") == "FC.ResourceExhausted"
+    await node.start("f", "waits")
+    await node.start("f", "refused")
+    assert await node.error_of("f", "refused") == "FC.ResourceExhausted"
     call.reply({})
-    (await functions.next_call("shop/pay")).reply({})
+    for _ in range(2):
+        (await functions.next_call("shop/pay")).reply({})
     await ended(node, "waiting")
+    assert await node.output_of("f", "waits") == {}
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=4)])

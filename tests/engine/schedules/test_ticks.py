@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, insert, select, update
 
-from flowserver.base.errors import ScheduleNotExists
-from flowserver.base.json_values import load_json
+from flowserver.base.errors import InvalidArgument, ResourceThrottled, ScheduleNotExists
+from flowserver.base.json_values import dump_json, load_json
 from flowserver.base.limits import Limits
 from flowserver.engine.due_loop import AT_ONCE
 from flowserver.machine.schedules.state import Overlap
@@ -197,6 +197,29 @@ async def test_a_refused_start_is_retried_within_its_catch_up_window(taker: Turn
     await taker.node.operations.executions.stop("busy", "e")
     await taker.turns(after_seconds=60)
     assert "s-20260101T000300Z" in await taker.executions()
+
+
+@pytest.mark.parametrize("limits", [Limits(step_data_bytes_max=400)])
+async def test_a_payload_that_no_execution_could_take_is_refused(taker: TurnTaker) -> None:
+    """A start adds to the payload."""
+    with pytest.raises(InvalidArgument, match="step_data_bytes_max"):
+        await taker.create(ENDS, payload=dump_json({"k": "x" * 300}))
+    await taker.node.operations.schedules.create(
+        "f", "s", ScheduleChange(expression="@every 1m", payload=dump_json({"k": "x" * 150}))
+    )
+    await taker.turns(after_seconds=60)
+    assert await taker.executions() == ["s-20260101T000100Z"]
+
+
+async def test_a_start_is_not_refused_because_callers_wait_for_the_writer(taker: TurnTaker) -> None:
+    await taker.create(ENDS)
+    engine = taker.node.engine
+    object.__setattr__(engine.limits, "pending_messages_max", 0)
+    with pytest.raises(ResourceThrottled):
+        await engine.committer.write(lambda _: None, by_caller=True)
+    await taker.turns(after_seconds=60)
+    object.__setattr__(engine.limits, "pending_messages_max", 100)
+    assert await taker.executions() == ["s-20260101T000100Z"]
 
 
 async def test_a_refused_start_does_not_stop_the_others(taker: TurnTaker) -> None:
