@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,9 @@ MEMORY_BYTES_MIN = 8 << 30
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_MIN:  # no test needs its files after a power cut
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
+TEST_SECONDS_MAX = 900
+"""Each test, with its fixtures."""
+
 httpx._config.DEFAULT_TIMEOUT_CONFIG.read = 60  # five seconds by default, too few on a machine with other work
 
 
@@ -34,6 +38,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the modules that have slow tests, so that at the end no worker has a slow test while others idle."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that hangs, with its fixtures, where it hangs; far above what a busy machine takes."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"{item.nodeid} takes longer than {TEST_SECONDS_MAX} seconds")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(TEST_SECONDS_MAX)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def pytest_collection_finish() -> None:

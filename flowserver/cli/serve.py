@@ -43,6 +43,7 @@ _ACCESS: Final = {
     Admission.KEYED: "with keys only",
     Admission.LOST: "closed, because there were keys and all are gone; to let callers in: flowserver keys create",
 }
+assert set(_ACCESS) == set(Admission)
 
 _SECRETS: Final = "encrypted with the secrets key: from now on this database needs it at every start"
 

@@ -24,6 +24,7 @@ _IN_WORDS: Final = {
     Presence.SOMETIMES: "there on some ways only",
     Presence.UNKNOWN: "there if it comes from outside: from the execution's input, a function or a report",
 }
+assert set(_IN_WORDS) == set(Presence)
 
 
 def step_around(file: Definition, spot: Spot) -> StepEntry | None:

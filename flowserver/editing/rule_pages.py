@@ -20,6 +20,7 @@ _MEANINGS: Final = {
     Severity.ERROR: "Error: it holds in every execution that gets to the place.",
     Severity.WARNING: "Warning: it is probably a mistake, and may be what you want.",
 }
+assert set(_MEANINGS) == set(Severity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The loop for rows that are due at an instant. Step timers, retries of invocations and deliveries are its sources.
+"""The loop for rows that are due at an instant: timers of steps, retries of invocations, deliveries, and schedules.
 
 The row is its own reason to wake up: it holds the instant, and an index finds the first one. A loop remembers only the
 earliest instant it was given, to sleep no longer than that. It reads the rows again after `LOOK_AGAIN_SECONDS` at the
@@ -12,7 +12,8 @@ node's lease and keeps it as long as the node lives. Short work moves the row's 
 again if the node dies. Step timers need no claim: their message names the wait that it ends, and has no effect twice.
 So a source has one method and not a read and a claim: how it finds rows, and which of them are this node's, differs.
 
-To add a source, write a subclass, name it in `Engine.due_loops`, and call `note_due` after commits that set an instant.
+To add a source, write a subclass, name it under `due` in `engine/parts.py`, and call `note_due` after each commit that
+sets an instant.
 """
 
 import asyncio

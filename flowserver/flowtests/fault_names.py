@@ -52,3 +52,4 @@ FAULTS: Final[dict[FaultKind, str]] = {
     _OF.LARGE_COLLECTION: "Lists in made-up data have more elements than a foreach runs at once.",
 }
 """What each fault does."""
+assert set(FAULTS) == set(FaultKind)

@@ -57,6 +57,7 @@ _FITS: Final[dict[Shape, Callable[[Node], bool]]] = {
     Shape.MAP: lambda node: isinstance(node, MapNode),
     Shape.ANY: lambda _: True,
 }
+assert set(_FITS) == set(Shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ node or a list is named by its position there, because two options of one choice
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, get_args
 
 from flowserver.base.clock import format_instant
 from flowserver.base.durations import shown_duration
 from flowserver.expressions.paths import Path
+from flowserver.language.fields import STEPS
 from flowserver.language.graph import (
     ActionTarget,
     ChoiceStep,
@@ -46,6 +47,8 @@ TYPES: Final[dict[type[Step], str]] = {
     FailStep: "fail",
 }
 """The step types by their classes; the names are those of the language."""
+assert set(TYPES) == set(get_args(Step))
+assert set(TYPES.values()) == set(STEPS)
 
 
 class ListKind(StrEnum):

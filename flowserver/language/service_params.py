@@ -1,6 +1,6 @@
 """Reads a task's `serviceParams`: which parameters its target takes, and what each of them is."""
 
-from typing import Final
+from typing import Final, get_args
 
 from flowserver.expressions.paths import compile_path
 from flowserver.language.attributes import AttributeReader, Attributes
@@ -28,6 +28,7 @@ _FOR_DATA: Final[dict[type, Hint]] = {
     TopicTarget: Hint.PUBLISHED_BODY,
 }
 """What to use instead of a parameter that does not exist."""
+assert set(_FOR_DATA) == set(get_args(Target))
 
 
 def read_parameters(

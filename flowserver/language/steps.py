@@ -27,6 +27,7 @@ READERS: Final[dict[str, Callable[[StepContext, Attributes, StepBasics], Step | 
     "succeed": read_succeed,
     "fail": read_fail,
 }
+assert set(READERS) == set(STEPS)
 
 
 class StepsReader:

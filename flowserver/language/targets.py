@@ -6,7 +6,7 @@ Data and pure checks. `language` checks constants with them, `machine` checks th
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, get_args
 
 from flowserver.base.json_values import InvalidJson, Json, load_json_object
 from flowserver.base.names import NAME_RULE, is_name
@@ -133,6 +133,7 @@ _KINDS: Final[dict[type, TargetKind]] = {
     TopicTarget: TargetKind("a topic", _SENDING, _TOPIC),
     ActionTarget: TargetKind("an action", (Pattern.REQUEST_RESPONSE,), None),
 }
+assert set(_KINDS) == set(get_args(Target))
 _START: Final = TargetKind(_KINDS[ActionTarget].title, _KINDS[ActionTarget].patterns, _START_EXECUTION)
 
 

@@ -1,6 +1,6 @@
 """The evaluated `serviceParams` of a task: which are refused, which make it asynchronous, a sub-flow's input."""
 
-from typing import Final
+from typing import Final, get_args
 
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.language.graph import (
@@ -24,6 +24,7 @@ _OWNERS: Final[dict[type, str]] = {
     TopicTarget: "MNS",
 }
 """How the error begins if a parameter cannot be used. Of actions only `fnf:StartExecution` checks its parameters."""
+assert set(_OWNERS) == set(get_args(Target))
 
 
 def refusal(target: Target, params: dict[str, Json] | None) -> Failure | None:

@@ -27,7 +27,7 @@ TRIAL_MS = 60_000
 """How long the row written by `try_write` is kept."""
 
 DELETED_AT_ONCE = 1_000
-"""How many nonces one call deletes: all other writes wait for it, and the next call follows soon."""
+"""How many nonces one call deletes, as all other writes wait for it; each sweep of `engine/recovery.py` makes one."""
 
 
 class Admission(StrEnum):

@@ -11,6 +11,8 @@ from flowserver.invokers.calls import Endpoint, Failed, Replied
 from flowserver.invokers.http import HttpInvoker
 from tests.invokers.wire_server import WireServer, head, reply_with
 
+PATIENCE_SECONDS = 60
+
 LENGTH = head(200, "content-length: 8") + b'{"a": 1}'
 CHUNKS = head(200, "transfer-encoding: chunked") + b'3\r\n{"a\r\n5\r\n": 1}\r\n0\r\n\r\n'
 INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -196,10 +198,11 @@ async def test_idle_connection_is_closed(limits, invocation, endpoint, server):
 
 
 async def test_closing_ends_idle_connections(limits, invocation, endpoint, server):
-    invoker = HttpInvoker(limits)
+    invoker = HttpInvoker(limits, idle_seconds=86_400)
     await invoker.invoke(invocation(), endpoint)
     await invoker.close()
-    await server.disconnected.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await server.disconnected.wait()
 
 
 async def test_body_without_a_length_is_incomplete_at_the_time_limit(invoker, invocation, endpoint, server):

@@ -30,6 +30,7 @@ _COLOURS: Final = {
     State.FAILED: "red",
     State.ABORTED: "yellow",
 }
+assert set(_COLOURS) == set(State)
 _OF_STATUS: Final = {"Running": "cyan", "Succeeded": "green"}
 
 

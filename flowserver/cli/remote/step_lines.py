@@ -21,6 +21,7 @@ PLAIN_MARKS: Final = {
     State.ABORTED: "aborted",
 }
 """Where the output cannot hold the others."""
+assert set(MARKS) == set(PLAIN_MARKS) == set(State)
 
 
 def step_line(step: StepProgress, now: datetime, marks: dict[State, str]) -> str:

@@ -369,7 +369,7 @@ class Committer:
         context = self._context
         lost = context.lease.node_id
         node_id = context.lease.renew()
-        context.cache.clear()
+        context.cache.clear()  # only frees memory: versions keep a stale execution from being used
         self._has_rejoined = True
         with self._database.write() as connection:
             clear_at_work_of(connection, lost)

@@ -20,8 +20,8 @@ from flowserver.store.sql.sqlite_files import SqliteFiles
 from flowserver.store.sql.unreadable import decode_text
 
 READERS_MAX = 9
-"""One connection for each reading thread, so that none waits for another: three for lists, one each for timers,
-recovery, retention, the count before starts, the counts of the metrics, and the bound of the data."""
+"""Connections of reading threads: three for lists, the rest for loops and counts, which seldom read together. A thread
+that finds none free waits for one."""
 
 SHORT_READERS_MAX = 1
 """A connection for short queries only: slow lists may hold all the readers."""

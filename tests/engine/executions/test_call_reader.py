@@ -11,6 +11,7 @@ from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX
 from flowserver.machine.commands import Caller, InvokeTask
+from flowserver.machine.events import EventType
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node
@@ -165,6 +166,8 @@ async def test_a_waiting_call_is_dropped_with_its_execution(busy: Node, function
 
 ASK = f"{PAY[:-1]}, pattern: waitForCallback}}"
 
+NEVER_ENDS = "- {type: wait, name: w, duration: 86400}"
+
 ENTERED = 2
 """The event that enters the first step of a flow."""
 
@@ -187,6 +190,27 @@ async def test_a_call_whose_wait_a_report_ends_is_not_made(
         call.reply({})
     await busy.engine.dispatcher.drain(PATIENCE_SECONDS)
     assert len(functions.calls) == AT_ONCE
+
+
+async def test_a_call_under_way_whose_wait_a_report_ended_is_dropped_by_nothing(
+    busy: Node, functions: Functions
+) -> None:
+    """Neither by recovery, which finds no step that waits for it, nor by the end of the execution."""
+    await busy.create_flow("f", f"{ASK}\n{NEVER_ENDS}")
+    row = await busy.start("f", "e")
+    call = await functions.next_call("shop/pay")
+    scope = busy.engine.dispatcher.held[0][1:]
+    await busy.operations.tasks.report_succeeded(busy.engine.tokens.make(row.execution_id, 1, ENTERED, None), "{}")
+    await busy.reached("f", "e", EventType.TASK_SUCCEEDED)
+    assert busy.engine.dispatcher.held == []
+    busy.engine.dispatcher.cancel((row.execution_id, *scope))
+    await busy.engine.recovery.sweep()
+    await busy.operations.executions.stop("f", "e")
+    await busy.engine.committer.write(lambda _: None)
+    assert busy.engine.dispatcher.has_begun((row.execution_id, *scope))
+    call.reply({})
+    await busy.engine.dispatcher.drain(PATIENCE_SECONDS)
+    assert not busy.engine.dispatcher.has_begun((row.execution_id, *scope))
 
 
 async def test_the_number_of_waiting_calls_is_limited(busy: Node, functions: Functions) -> None:

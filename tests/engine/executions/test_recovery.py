@@ -10,13 +10,15 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
+from flowserver.base.nonces import Nonce
 from flowserver.engine.commit.batch_items import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
+from flowserver.store.access_keys import use_nonce
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.executions.due import tasks_of_node
 from flowserver.store.invocations.rows import insert_invocations
-from flowserver.store.schema.tables import execution_documents, executions, scopes
+from flowserver.store.schema.tables import execution_documents, executions, nonces, scopes
 from flowserver.store.sql.database import Database
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import PATIENCE_SECONDS, Node, take_for_dead
@@ -302,3 +304,15 @@ async def test_a_failing_commit_does_not_prevent_the_others(
     await node.engine.recovery.sweep()
     again = {(await functions.next_call("shop/pay")).key for _ in range(2)}
     assert again == {"asynchronous", *(call.key for call in first if call.key.startswith(fine.execution_id))}
+
+
+async def test_a_sweep_deletes_nonces_that_have_expired(node: Node, clock: ManualClock) -> None:
+    """A row for each signed request: without this the table would grow for ever."""
+    now = clock.now_ms()
+    with node.database.write() as connection:
+        for name, expires_at in (("over", now - 1), ("valid", now + 60_000)):
+            assert use_nonce(connection, Nonce("ak", name, expires_at))
+    await node.engine.recovery.sweep()
+    with node.database.read() as connection:
+        kept = connection.execute(select(nonces.c.nonce).where(nonces.c.access_key_id == "ak")).scalars().all()
+    assert kept == ["valid"]

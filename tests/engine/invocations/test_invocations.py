@@ -532,6 +532,18 @@ async def test_concurrent_submissions_fill_the_queue_exactly(node: Node, functio
         (await functions.next_call("shop/pay")).reply({})
 
 
+@pytest.mark.parametrize("limits", [Limits(pending_messages_max=2)])
+async def test_submissions_of_callers_are_refused_while_too_many_wait_for_the_writer(
+    node: Node, functions: Functions
+) -> None:
+    functions.echo("shop/pay")
+    together = [node.engine.invocations.submit(new(str(number))) for number in range(9)]
+    answers = await asyncio.gather(*together, return_exceptions=True)
+    assert [isinstance(answer, ResourceThrottled) for answer in answers] == [False] * 2 + [True] * 7
+    together = [node.engine.invocations.submit(new(f"e{number}", execution_id="e")) for number in range(9)]
+    assert len(await asyncio.gather(*together)) == 9
+
+
 async def test_a_step_that_submits_again_gets_its_own_although_the_queue_is_full(
     node: Node, functions: Functions
 ) -> None:
