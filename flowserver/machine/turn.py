@@ -327,8 +327,7 @@ class Turn:
 
     def flow_input(self, missing_source: MissingSource, fuel: Fuel | None) -> JsonObject | Failure:
         """The execution's input after the flow's inputMappings."""
-        given = self.execution.input
-        mappings = self.flow.input_mappings
+        given, mappings = self.execution.input, self.flow.input_mappings
         if mappings is None:
             return given
         context = self.context()
@@ -338,11 +337,8 @@ class Turn:
 
     def map(self, mappings: Mappings, input: Json, local: Json, context: JsonObject) -> JsonObject | Failure:
         """Apply a mapping list under the server's `missing_source` setting and its size limit."""
-        missing_source = self.environment.missing_source
-        fuel = fuel_for(self.environment.limits.step_data_bytes_max)
-        return apply_mappings(
-            mappings, input=input, local=local, context=context, missing_source=missing_source, fuel=fuel
-        )
+        missing, fuel = self.environment.missing_source, fuel_for(self.environment.limits.step_data_bytes_max)
+        return apply_mappings(mappings, input=input, local=local, context=context, missing_source=missing, fuel=fuel)
 
     def context(self) -> JsonObject:
         """`$context` as the flow's own mappings see it."""

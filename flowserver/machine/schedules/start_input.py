@@ -14,5 +14,5 @@ def input_of_start(payload: JsonObject, at_ms: int, schedule_name: str) -> JsonO
 
 
 def input_bytes_max(payload: JsonObject) -> int:
-    """The most bytes that an input with this payload takes, whatever the schedule's name."""
+    """The most bytes that an input with this payload takes: with the longest name of a schedule."""
     return json_bytes(input_of_start(payload, 0, "n" * NAME_CHARACTERS_MAX))
