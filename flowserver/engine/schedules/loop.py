@@ -21,6 +21,7 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
+from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
 from flowserver.base.json_values import dump_json, load_json_object
 from flowserver.base.limited_log import LimitedLog
