@@ -20,6 +20,7 @@ from flowserver.language.graph import (
     TaskStep,
 )
 from flowserver.machine.retry_and_catch import ALL_ERRORS, TASK_TIMEOUT
+from flowserver.machine.transient_errors import CALL_ERRORS, calls_a_function
 
 RETRIES_WITHOUT_PAUSE_MAX: Final = 10
 """A policy may make this many retries without a pause before that is found."""
@@ -71,6 +72,7 @@ def check_errors(subject: Subject) -> None:
             _check_shadowed(subject, step)
             _check_names(subject, step)
             _check_pauses(subject, step)
+            _check_transient(subject, step)
             if subject.is_entered(steps, index):
                 _check_swallowed(subject, steps, index, step)
     for steps in subject.flow.lists:
@@ -132,6 +134,27 @@ def _check_pauses(subject: Subject, step: TaskStep) -> None:
             span = subject.places.of_step(step.span, "retry", number)
             message = f"{policy.max_attempts} retries follow one another without a pause"
             subject.report("retry-without-pause", span, message, "set `intervalSeconds`, and `maxIntervalSeconds`")
+
+
+def _check_transient(subject: Subject, step: TaskStep) -> None:
+    """Two errors or more are a list of transient ones; one alone may be the one that is meant."""
+    entries: _Entries = (*step.retry, *step.catch)
+    named = {name for entry in entries for name in entry.errors} - _all_of_catch(step)
+    retried = {name for policy in step.retry if policy.max_attempts for name in policy.errors} & CALL_ERRORS.keys()
+    missing = [name for name in CALL_ERRORS if name not in named and name != TASK_TIMEOUT]
+    is_list = len(retried) > 1 and any(CALL_ERRORS[name].may_have_run for name in retried)
+    if not is_list or not missing or ALL_ERRORS in named or not calls_a_function(step):
+        return
+    number = next(each for each, policy in enumerate(step.retry) if policy.errors & retried)
+    span = subject.places.of_step(step.span, "retry", number, "errors")
+    causes = "; ".join(f"{shown(name)} ({CALL_ERRORS[name].cause})" for name in missing)
+    message = f"transient errors are retried, but not {causes}"
+    subject.report("partial-retry", span, message, f"add {', '.join(map(shown, missing))}")
+
+
+def _all_of_catch(step: TaskStep) -> set[str]:
+    """`FnF.ALL`, unless a retry names it: a catch of all errors thinks of none."""
+    return set() if any(ALL_ERRORS in policy.errors for policy in step.retry) else {ALL_ERRORS}
 
 
 def _check_swallowed(subject: Subject, steps: StepList, index: int, step: TaskStep) -> None:

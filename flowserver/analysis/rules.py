@@ -77,6 +77,12 @@ RULES: Final[dict[str, Rule]] = {
         "A step reads a key that an earlier step makes only on other ways.",
         "The path is one on which no step puts the key out. The conditions on it may never hold together.",
     ),
+    "partial-retry": _doubt(
+        "`retry` lists some of the transient errors of a function's call, and not others.",
+        "A busy service, a broken connection and a failing server have different names, and which one a call fails "
+        "with is chance. Errors that an entry of `catch` names, or a policy with `maxAttempts: 0`, are left out on "
+        "purpose.",
+    ),
     "passes-limit": _sound(
         "The constants of a step's mappings are more than a limit allows, so each execution that builds them fails.",
         "Constants count as data of the step, and here they alone are more. Those of outputMappings and errorMappings "

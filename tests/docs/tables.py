@@ -49,6 +49,7 @@ from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
 from flowserver.machine.invocations.states import ENDED, InvocationStatus
 from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRANSITIONS
 from flowserver.machine.state import Status
+from flowserver.machine.transient_errors import CALL_ERRORS, OTHER_ERRORS
 from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics.process_metrics import GAUGES, Metrics
 from flowserver.metrics.request_counts import RequestMetrics
@@ -179,6 +180,13 @@ def _errors(raised: Iterable[type[FlowServerError]]) -> str:
 def call_errors() -> str:
     """The names of the errors that a function's call can end with."""
     return table(("name", "when"), ((f"`{row}`", row.when) for row in ErrorName))
+
+
+def transient_errors() -> str:
+    """The errors after which a call may succeed when it is made again."""
+    rows = [(f"`{name}`", each.cause, "maybe" if each.may_have_run else "no") for name, each in CALL_ERRORS.items()]
+    rows += [(f"`{name}`", cause, "no") for name, cause in OTHER_ERRORS.items()]
+    return table(("name", "cause", "did the callee run?"), rows)
 
 
 def refused_addresses() -> str:
@@ -419,6 +427,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "API errors": api_errors,
     "REST errors": rest_errors,
     "errors of calls": call_errors,
+    "transient errors": transient_errors,
     "refused addresses": refused_addresses,
     "private addresses": private_addresses,
     "invocation states": invocation_states,
