@@ -137,7 +137,7 @@ def _check_pauses(subject: Subject, step: TaskStep) -> None:
 
 
 def _check_transient(subject: Subject, step: TaskStep) -> None:
-    """Two errors or more are a list of transient ones; one alone may be the one that is meant."""
+    """Look for lists of transient errors that leave some out. A single error is no list."""
     entries: _Entries = (*step.retry, *step.catch)
     named = {name for entry in entries for name in entry.errors} - _all_of_catch(step)
     retried = {name for policy in step.retry if policy.max_attempts for name in policy.errors} & CALL_ERRORS.keys()

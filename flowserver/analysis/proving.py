@@ -10,6 +10,7 @@ from flowserver.analysis.missing_data import check_data
 from flowserver.analysis.outlook import Fit, Uncaught, fits, uncaught_errors
 from flowserver.analysis.places import Places
 from flowserver.analysis.rules import Finding
+from flowserver.analysis.sub_flow_cycles import Starts, starting_itself
 from flowserver.analysis.subject import Owner, Subject
 from flowserver.analysis.suppressions import suppressions_in, without_suppressed
 from flowserver.analysis.time_and_loops import check_time
@@ -35,15 +36,22 @@ class Proof:
     fits: tuple[Fit, ...] = ()
 
 
-def prove(text: str, limits: Limits, *, lenient: bool = False) -> Proof:
+def prove(
+    text: str, limits: Limits, *, lenient: bool = False, name: str | None = None, beside: Starts | None = None
+) -> Proof:
     """Look at a definition in YAML or JSON; raises nothing, for any text.
 
-    A definition with errors has the parser's findings alone.
+    A definition with errors has the parser's findings alone. `name` is the flow's, if it is not in the text; `beside`
+    says what the flows start that are looked at together with it.
     """
     try:
         parsed = parse(text, limits, allow_ref_tags=True, lenient=lenient)
     except DefinitionRejected as error:
         return Proof(tuple(Finding.of(found) for found in error.diagnostics), None)
+    name = name or parsed.flow.name
+    cycle = None if name is None else starting_itself(name, parsed.flow, beside)
+    if cycle is not None:
+        parsed = ParsedDefinition(parsed.flow, (*parsed.warnings, cycle))
     return prove_parsed(text, parsed, limits)
 
 

@@ -30,6 +30,7 @@ from flowserver.cli.finding_output import (
     read_definition,
     show_findings,
 )
+from flowserver.cli.flow_cycles import flows_together
 from flowserver.cli.options import LenientFlag, LimitsFlag, read_language_settings
 from flowserver.cli.sarif import sarif_of
 from flowserver.cli.server_options import formatted
@@ -93,7 +94,11 @@ def prove(
     in_force = Limits.of(settings.limits)
     texts = {name: read_definition(name) for name in dict.fromkeys(names_in(files))}
     given = {name: text for name, text in texts.items() if text is not None}
-    proofs = {name: look_at(text, in_force, lenient=settings.lenient) for name, text in given.items()}
+    names, starts = flows_together(given, in_force, lenient=settings.lenient)
+    proofs = {
+        name: look_at(text, in_force, lenient=settings.lenient, name=names.get(name), beside=starts)
+        for name, text in given.items()
+    }
     if sarif is not None:
         _write(sarif, sarif_of((name, proof.findings) for name, proof in proofs.items()))
     if output == "name":

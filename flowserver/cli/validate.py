@@ -6,6 +6,7 @@ import typer
 
 from flowserver.analysis.proving import prove
 from flowserver.analysis.rules import Finding
+from flowserver.analysis.sub_flow_cycles import Starts
 from flowserver.base.limits import Limits
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
@@ -21,6 +22,7 @@ from flowserver.cli.finding_output import (
     read_definition,
     show_findings,
 )
+from flowserver.cli.flow_cycles import flows_together
 from flowserver.cli.options import LenientFlag, LimitsFlag, read_language_settings
 from flowserver.cli.server_options import formatted
 from flowserver.language.diagnostics import DefinitionRejected, Severity
@@ -60,7 +62,11 @@ def validate(
     in_force = Limits.of(settings.limits)
     texts = {name: read_definition(name) for name in dict.fromkeys(names_in(files))}
     given = {name: text for name, text in texts.items() if text is not None}
-    checked = {name: check(text, in_force, lenient=settings.lenient, rules=rules) for name, text in given.items()}
+    names, starts = flows_together(given, in_force, lenient=settings.lenient)
+    checked = {
+        name: check(text, in_force, lenient=settings.lenient, rules=rules, name=names.get(name), beside=starts)
+        for name, text in given.items()
+    }
     if output == "name":
         for name, found in checked.items():
             if count(found, Severity.ERROR):
@@ -78,10 +84,18 @@ def validate(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def check(text: str, limits: Limits, *, lenient: bool = False, rules: bool = True) -> Found:
-    """What can be said about a definition, by the parser and by the rules."""
+def check(
+    text: str,
+    limits: Limits,
+    *,
+    lenient: bool = False,
+    rules: bool = True,
+    name: str | None = None,
+    beside: Starts | None = None,
+) -> Found:
+    """What can be said about a definition, by the parser and by the rules; the last two as `prove` takes them."""
     if rules:
-        return prove(text, limits, lenient=lenient).findings
+        return prove(text, limits, lenient=lenient, name=name, beside=beside).findings
     try:
         warnings = parse(text, limits, allow_ref_tags=True, lenient=lenient).warnings
     except DefinitionRejected as error:

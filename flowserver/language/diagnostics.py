@@ -49,6 +49,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "not-yaml": "The text is neither YAML nor JSON.",
     "path-as-constant": "Warning: a text looks like a path but is a constant in this place.",
     "pattern-not-offered": "The target of the task does not offer this pattern.",
+    "starts-itself": "Warning: every way through the flow starts it again, itself or through other flows.",
     "tag-not-allowed": "A YAML tag appears where none is allowed.",
     "too-many-branches": "A parallel step has more branches than the server accepts.",
     "too-many-nodes": "The YAML holds more values, aliases followed, than the server accepts.",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from flowserver.analysis.sub_flow_cycles import started_flow, starting_itself
 from flowserver.engine.functions.endpoint_lookup import look_up
 from flowserver.language.diagnostics import DIAGNOSTICS_MAX, Diagnostic, Severity, Target, shown
 from flowserver.language.graph import Flow, FlowTarget, FunctionTarget, QueueTarget, TaskStep, TopicTarget
@@ -22,21 +23,26 @@ TARGETS_MAX = 200
 
 def has_targets(flow: Flow) -> bool:
     """Whether the definition names any function, flow, queue or topic."""
-    return any(isinstance(task.target, (FlowTarget, FunctionTarget, QueueTarget, TopicTarget)) for task in _tasks(flow))
+    kinds = (FunctionTarget, QueueTarget, TopicTarget)
+    return any(isinstance(task.target, kinds) or started_flow(task) is not None for task in _tasks(flow))
 
 
 def find_missing_targets(
-    connection: Connection, parsed: ParsedDefinition, elsewhere: Container[str]
+    connection: Connection, parsed: ParsedDefinition, elsewhere: Container[str], name: str | None = None
 ) -> tuple[Diagnostic, ...]:
     """The definition's warnings, and one for each task whose target is missing; DIAGNOSTICS_MAX at most.
 
-    Brokers keep the queues named `elsewhere`.
+    Brokers keep the queues named `elsewhere`. The flow of that `name` is not missing, but there is a warning if it
+    always starts itself.
     """
+    own = None if name is None else starting_itself(name, parsed.flow)
     targets: dict[TaskTarget, _Missing | None] = {}
-    found = list(parsed.warnings)
+    found = [*parsed.warnings, *([] if own is None else [own])]
     for task in _tasks(parsed.flow):
         if len(found) >= DIAGNOSTICS_MAX or (task.target not in targets and len(targets) == TARGETS_MAX):
             break
+        if isinstance(task.target, FlowTarget) and task.target.flow_name == name:
+            continue
         if task.target not in targets:
             targets[task.target] = _missing(connection, task.target, elsewhere)
         missing = targets[task.target]

@@ -107,7 +107,7 @@ class FlowOperations:
         if execution_mode not in EXECUTION_MODES:
             raise InvalidArgument("ExecutionMode must be Standard or Express")
         _check_fields(type, description)
-        warnings = await self.validate(definition, strict=strict)
+        warnings = await self.validate(definition, name=name, strict=strict)
         now = self._engine.clock.now_ms()
         flow_id = str(uuid4())
         flow = FlowRow(
@@ -148,7 +148,7 @@ class FlowOperations:
 
         Raises as `create`, FlowNotExists, and PreconditionFailed.
         """
-        warnings = await self._check_change(change, strict)
+        warnings = await self._check_change(name, change, strict)
         now = self._engine.clock.now_ms()
 
         def write(connection: Connection, earlier: FlowRow | None) -> FlowRow:
@@ -163,14 +163,16 @@ class FlowOperations:
         self, name: str, change: FlowChange, *, precondition: Precondition = UNCONDITIONAL, strict: bool = False
     ) -> Deployed:
         """What `update` would find wrong or doubtful, with the flow as it is; nothing changes. Raises as `update`."""
-        warnings = await self._check_change(change, strict)
+        warnings = await self._check_change(name, change, strict)
         flow = await self.describe(name)
         precondition.check(flow)
         return Deployed(flow, False, warnings)
 
-    async def _check_change(self, change: FlowChange, strict: bool) -> tuple[Diagnostic, ...]:
+    async def _check_change(self, name: str, change: FlowChange, strict: bool) -> tuple[Diagnostic, ...]:
         _check_fields(change.type or FLOW_TYPE, change.description or "")
-        return () if change.definition is None else await self.validate(change.definition, strict=strict)
+        if change.definition is None:
+            return ()
+        return await self.validate(change.definition, name=name, strict=strict)
 
     @audited("flows.put", "flows/{name}")
     async def put(
@@ -261,13 +263,14 @@ class FlowOperations:
         return Page(*await self._engine.slow_reads.ask(query))
 
     async def validate(
-        self, definition: str, *, lenient: bool | None = None, strict: bool = False
+        self, definition: str, *, name: str | None = None, lenient: bool | None = None, strict: bool = False
     ) -> tuple[Diagnostic, ...]:
         """Check a definition without keeping it; returns its warnings, raises DefinitionRejected.
 
-        If `lenient` is None, the server's setting applies. With `strict`, warnings refuse the definition.
+        `name` is that of the flow. If `lenient` is None, the server's setting applies. With `strict`, warnings refuse
+        the definition.
         """
-        warnings = (await self._parse(definition, lenient)).warnings
+        warnings = (await self._parse(definition, lenient, name)).warnings
         if strict and warnings:
             raise DefinitionRejected(warnings)
         return warnings
@@ -286,14 +289,14 @@ class FlowOperations:
         look = partial(prove_parsed, definition, parsed, limits, work, limits.definition_proof_keys_max)
         return (await self._engine.checks.run(look)).findings
 
-    async def _parse(self, definition: str, lenient: bool | None) -> ParsedDefinition:
+    async def _parse(self, definition: str, lenient: bool | None, name: str | None = None) -> ParsedDefinition:
         """A definition with its warnings, those of missing targets included; raises DefinitionRejected."""
         limits, work = self._engine.limits, Work(pause=yield_to_writer)
         is_lenient = self._lenient if lenient is None else lenient
         parsed = await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work))
         if not has_targets(parsed.flow):
             return parsed
-        look = partial(find_missing_targets, parsed=parsed, elsewhere=self._engine.outlets)
+        look = partial(find_missing_targets, parsed=parsed, elsewhere=self._engine.outlets, name=name)
         warnings = await self._engine.slow_reads.ask(look)
         return ParsedDefinition(parsed.flow, warnings)
 

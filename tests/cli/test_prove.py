@@ -133,3 +133,16 @@ def test_the_limits_are_those_of_a_server_with_the_same_settings(run, folder, mo
     assert "error[passes-limit]" in run("prove", "--limits", "cloud", "large.yaml").stdout
     monkeypatch.setenv("FLOWSERVER_LIMITS", "cloud")
     assert "error[passes-limit]" in run("prove", "large.yaml").stdout
+
+
+def test_flows_of_the_files_that_start_one_another_are_found(run, folder):
+    start = VALID.replace("{type: pass, name: p}", "{type: task, name: p, resourceArn: 'acs:fnf:::flow/NEXT'}")
+    for name, started in (("a", "b"), ("b", "a"), ("alone", "a")):
+        (folder / f"{name}.yaml").write_text(start.replace("NEXT", started))
+    for command in ("prove", "validate"):
+        found = run(command, "a.yaml", "b.yaml", "alone.yaml").stdout.splitlines()
+        assert [line for line in found if "starts-itself" in line] == [
+            "a.yaml:4:5: warning[starts-itself]: every way through `a` starts itself again: `a` → `b` → `a`",
+            "b.yaml:4:5: warning[starts-itself]: every way through `b` starts itself again: `b` → `a` → `b`",
+        ]
+        assert "starts-itself" not in run(command, "a.yaml").stdout

@@ -99,7 +99,9 @@ def test_a_qualified_function_of_the_same_folder_is_not_missing(apply):
 
 def test_flows_that_call_one_another_are_no_warning(apply):
     names = ("mutual-a", "mutual-b")
-    files = {name: PARENT.replace("strict-child", other) for name, other in zip(names, reversed(names), strict=True)}
+    ends = "  - {type: choice, name: c, choices: [{condition: $.done == true, goto: e}], default: {goto: t}}\n"
+    some = PARENT.replace("steps:\n", f"steps:\n{ends}") + "  - {type: succeed, name: e}\n"
+    files = {name: some.replace("strict-child", other) for name, other in zip(names, reversed(names), strict=True)}
     schedules = "schedules: {mutual-a/often: {cronExpression: '@every 5m'}}"
     applied = apply(files | {"schedules": schedules}, "--strict")
     assert (applied.exit_code, applied.stdout.count("created")) == (0, 3)
@@ -138,3 +140,12 @@ def test_the_nearest_name_of_the_files_and_the_server_is_suggested(apply, run, s
     assert by_flow["hint-chrage"].endswith("(did you mean `hinted/charge`?)")
     assert by_flow["hint-parent"].endswith("(did you mean `hint-child`?)")
     assert "did you mean" not in by_flow["hint-other"] + by_flow["hint-twin"]
+
+
+def test_flows_that_start_one_another_are_found_before_they_are_written(apply):
+    start = PARENT.replace(", pattern: sync", "")
+    files = {name: start.replace("strict-child", other) for name, other in (("ping", "pong"), ("pong", "ping"))}
+    message = "warning[starts-itself]: every way through `ping` starts itself again: `ping` → `pong` → `ping`"
+    tried, refused, applied = apply(files, "--dry-run"), apply(files, "--strict"), apply(files)
+    assert [tried.exit_code, refused.exit_code, applied.exit_code] == [0, 1, 0]
+    assert all(result.stderr.count(message) == 1 for result in (tried, refused, applied))

@@ -23,7 +23,7 @@ LIMITS_PASSED = {
     "too-much-text",
 }
 MANY_FINDINGS = {"checking-stopped", "more-warnings"}
-MISSING_TARGETS = {"unknown-flow", "unknown-function", "unknown-queue", "unknown-topic"}
+MISSING_TARGETS = {"starts-itself", "unknown-flow", "unknown-function", "unknown-queue", "unknown-topic"}
 OF_FLOW_TESTS = {"unknown-resource", "unknown-step", "unusable-callee", "unusable-flow"}
 ELSEWHERE = {"bad-character", *LIMITS_PASSED, *MANY_FINDINGS, *MISSING_TARGETS, *OF_FLOW_TESTS}
 """Ids that need texts too large or unusual for a Markdown file, or a server, or a flow test; test_source.py,

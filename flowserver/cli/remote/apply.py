@@ -12,7 +12,16 @@ from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.apply_checks import Targets, check, lacking, require_none, show_findings, targets_in
+from flowserver.cli.remote.apply_checks import (
+    STARTS_ITSELF,
+    Targets,
+    check,
+    cycles_of,
+    lacking,
+    require_none,
+    show_findings,
+    targets_in,
+)
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
@@ -207,7 +216,8 @@ def _write(session: Session, planned: Planned, names: Targets, strict: bool) -> 
         session.client.delete_flow(planned.name)
     elif planned.is_written and planned.resource is not None:
         findings = planned.resource.apply(session.client, strict=strict)
-        show_findings(planned.resource, lacking(findings, names), names)
+        others = [each for each in lacking(findings, names) if each["id"] != STARTS_ITSELF]
+        show_findings(planned.resource, [*others, *cycles_of(planned.resource, names)], names)
 
 
 def _show(session: Session, planned: Planned) -> None:

@@ -1,12 +1,13 @@
 """What `apply` looks at before it writes anything: what is wrong or doubtful about what the files describe."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import typer
 
+from flowserver.base.lazy_import import load
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
@@ -19,6 +20,9 @@ from flowserver.client.results import Json
 if TYPE_CHECKING:
     from flowserver.client import Client
 
+STARTS_ITSELF: Final = "starts-itself"
+_CYCLES: Final = "flowserver.cli.flow_cycles:cycles_in"
+
 PREVENTED: Final = "nothing is applied"
 
 NAMES_MAX: Final = 1_000
@@ -29,9 +33,13 @@ NEARNESS_MIN: Final = 0.8
 
 
 class Targets:
-    """Flows and functions that the files have, by kind and name, as findings name what is missing."""
+    """Flows and functions that the files have, by kind and name, as findings name what is missing.
 
-    def __init__(self, client: "Client", names: Iterable[tuple[str, str]]) -> None:
+    `cycles` has the findings in flows that start themselves through others of the files.
+    """
+
+    def __init__(self, client: "Client", names: Iterable[tuple[str, str]], cycles: Mapping[str, Json]) -> None:
+        self.cycles = cycles
         self._client = client
         self._names = frozenset(names)
         self._at_server: dict[str, list[str]] = {}
@@ -74,7 +82,7 @@ def check(session: Session, checked: Sequence[Resource], names: Targets, strict:
     """
     refused = 0
     for each in checked:
-        findings = lacking(_found(session, each), names)
+        findings = [*lacking(_found(session, each), names), *cycles_of(each, names)]
         is_refused = any(found["severity"] == "error" for found in findings) or (strict and bool(findings))
         if is_refused or aloud:
             show_findings(each, findings, names)
@@ -99,14 +107,21 @@ def lacking(findings: Iterable[Json], names: Targets) -> list[Json]:
     return [found for found in findings if _target_of(found) not in names]
 
 
+def cycles_of(resource: Resource, names: Targets) -> list[Json]:
+    """The finding in a flow that starts itself through others of the files, or directly."""
+    found = names.cycles.get(resource.name) if isinstance(resource, FlowFile) else None
+    return [] if found is None else [found]
+
+
 def targets_in(client: "Client", wanted: Iterable[Resource], hosted: Iterable[str]) -> Targets:
     """The flows and functions among them, and the functions that are hosted from the same files.
 
     The program that hosts functions registers them, when it starts.
     """
-    flows = {(each.kind, each.name) for each in wanted if each.kind == "flow"}
+    flows = {each.name: each.text for each in wanted if isinstance(each, FlowFile)}
     functions = [*hosted, *(each.name for each in wanted if each.kind == "function")]
-    return Targets(client, flows | {("function", _plain(name)) for name in functions})
+    names = {("flow", name) for name in flows} | {("function", _plain(name)) for name in functions}
+    return Targets(client, names, load(_CYCLES)(flows))
 
 
 def _plain(name: str) -> str:

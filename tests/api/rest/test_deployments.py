@@ -132,3 +132,16 @@ async def test_a_change_can_be_tried(client: httpx.AsyncClient) -> None:
     assert_problem(missing, 404, "FlowNotExists")
     stale = await client.patch(f"{FLOW}?dryRun=true", json={"retentionDays": 1}, headers={"if-match": '"old"'})
     assert_problem(stale, 412, "PreconditionFailed")
+
+
+async def test_a_flow_that_starts_itself_is_not_missing(client: httpx.AsyncClient) -> None:
+    name = FLOW.rpartition("/")[2]
+    start = f"  - {{type: task, name: Again, resourceArn: 'acs:fnf:::flow/{name}'}}\n"
+    choice = "  - {type: choice, name: C, choices: [{condition: $.done == true, goto: End}], default: {goto: Again}}\n"
+    steps = "version: v1\ntype: flow\nsteps:\n"
+    for _ in range(2):  # when it is new, and when it exists
+        (warning,) = (await deploy(client, steps + start)).json()["warnings"]
+        assert (warning["id"], warning["line"], warning["target"]) == ("starts-itself", 4, None)
+    bounded = f"{steps}{choice}{start}  - {{type: succeed, name: End}}\n"
+    await client.delete(FLOW)
+    assert (await deploy(client, bounded)).json()["warnings"] == []
