@@ -109,12 +109,14 @@ class StepAgain(msgspec.Struct, frozen=True):
     """`failed`, `aborted` or `asked`."""
 
 
-class StepKept(msgspec.Struct, frozen=True):
+class StepKept(msgspec.Struct, frozen=True, rename="camel"):
     """A step whose results a redrive would keep."""
 
     step: str
     times: int
     """How often it has succeeded."""
+    undone_by: str | None = None
+    """The later step that has undone its work, by the names of both."""
 
 
 class RedrivePlan(Result, frozen=True):

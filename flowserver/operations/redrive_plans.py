@@ -24,6 +24,7 @@ from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.operations.sub_flows import caller_of, waiting_children
+from flowserver.operations.undone_steps import undone_steps
 from flowserver.operations.unfit_steps import shown_reasons
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
@@ -96,6 +97,8 @@ class RedrivePlan:
     """How much of definitions, kept scopes and histories was read, without large values, to make the plan."""
     kept: Counter[str] = field(default_factory=Counter)
     """By name how often a step has succeeded that does not run again."""
+    undone: dict[str, str] = field(default_factory=dict)
+    """Of these steps, by name, those whose work a later step has undone, each with that step."""
 
 
 def plan_redrive(
@@ -213,7 +216,7 @@ class _Planning:
         elif old is not new:
             self._plan.reasons += shown_reasons(fit(old, new, self._execution), new)
         if counts_kept:
-            self._count_kept(until)
+            self._count_kept(old, until)
         if not self._plan.reasons:
             self._name_again(new, rewind)
 
@@ -273,11 +276,16 @@ class _Planning:
                 depths.append(depth)
         return found
 
-    def _count_kept(self, until: int) -> None:
+    def _count_kept(self, flow: Flow, until: int) -> None:
+        succeeded: dict[str, int] = {}
         with closing(scan_history(self._connection, self._execution.execution_id)) as events:
             for event in events:
-                if event.event_id < until and event.type == EventType.STEP_SUCCEEDED:
-                    self._plan.kept[event.step_name] += 1
+                if event.type == EventType.STEP_SUCCEEDED:
+                    self._plan.kept[event.step_name] += event.event_id < until
+                    succeeded[event.step_name] = event.event_id
+        self._plan.kept = +self._plan.kept
+        undone = undone_steps(flow, succeeded)
+        self._plan.undone = {done: undo for done, undo in undone.items() if self._plan.kept[done]}
 
     def _name_again(self, flow: Flow, rewind: Rewind | None) -> None:
         """Name what runs again, and make the message."""

@@ -39,3 +39,11 @@ def test_a_requested_step_is_neither() -> None:
 
 def _step(path: str, iterations: Iterations | None = None) -> Step:
     return Step(path=path, status="Succeeded", first="", last="", iterations=iterations)
+
+
+def test_kept_steps_that_were_undone_are_named() -> None:
+    kept = [{"step": "Charge", "times": 1, "undoneBy": "Refund"}, {"step": "Note", "times": 1, "undoneBy": None}]
+    assert shown_plan("order/e", _plan(kept=kept)).splitlines()[-2:] == [
+        "  Kept: Charge, Note.",
+        "  Kept, although undone since: Charge (by Refund).",
+    ]

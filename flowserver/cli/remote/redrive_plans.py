@@ -20,7 +20,9 @@ def shown_plan(path: str, plan: dict[str, Any], after: Sequence[Step] = ()) -> s
     calls = plan["callsAgainCount"]
     called = f"\n  Calls made again, with their idempotency keys: {calls}." if calls else ""
     kept = [each["step"] if each["times"] == 1 else f"{each['step']} ({each['times']} times)" for each in plan["kept"]]
-    return f"{path}\n  Would run again: {again}.{called}\n  Kept: {_counted(kept, len(kept)) or 'nothing'}."
+    undone = [f"{each['step']} (by {each['undoneBy']})" for each in plan["kept"] if each.get("undoneBy")]
+    warned = f"\n  Kept, although undone since: {', '.join(undone)}." if undone else ""
+    return f"{path}\n  Would run again: {again}.{called}\n  Kept: {_counted(kept, len(kept)) or 'nothing'}.{warned}"
 
 
 def steps_after(steps: Iterable[Step], name: str) -> Sequence[Step]:

@@ -21,10 +21,9 @@ from flowserver.flowtests.property_names import (
 from flowserver.flowtests.records import Record
 from flowserver.flowtests.resource_names import meant_by_key
 from flowserver.flowtests.simulating.done_twice import NotDoneTwice
-from flowserver.flowtests.simulating.undo_names import takes_money, undo_pairs
-from flowserver.flowtests.step_paths import names_step, step_at, walk
-from flowserver.language.arrows import Way, arrows_from
-from flowserver.language.graph import FailStep, Flow, FunctionTarget, Span, TaskStep
+from flowserver.flowtests.simulating.undo_names import caught_in, takes_money, tasks_outside_of_lists, undo_pairs
+from flowserver.flowtests.step_paths import names_step, step_at
+from flowserver.language.graph import FailStep, Flow, FunctionTarget, Span
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.state import Status
 
@@ -133,15 +132,8 @@ def default_properties(flow: Flow, given: Sequence[Property] = ()) -> tuple[Prop
 
 def _undoing(flow: Flow, compensated: Sequence[str], once: Sequence[str]) -> Iterator[Property]:
     """What the names of steps say. Steps in loops are left out: which of their entries is meant is not known."""
-    paths = {path: step for path, step in walk(flow) if isinstance(step, TaskStep) and "[" not in path}
-    goals = {
-        id(steps.steps[arrow.end])
-        for steps in flow.lists
-        for index in range(len(steps.steps))
-        for arrow in arrows_from(steps, index)
-        if arrow.way is Way.CAUGHT
-    }
-    caught = {path for path, step in paths.items() if id(step) in goals}
+    paths = tasks_outside_of_lists(flow)
+    caught = caught_in(flow, paths)
     undoing = {path: step for path, step in paths.items() if undoes_by_name(step)}
     is_taken = take_for_use(paths.values())
     for undo, step in undoing.items():

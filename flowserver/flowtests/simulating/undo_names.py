@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from flowserver.analysis.compensation import names_undoing, undoes_by_name
-from flowserver.language.graph import FunctionTarget, TaskStep
+from flowserver.flowtests.step_paths import walk
+from flowserver.language.arrows import Way, arrows_from
+from flowserver.language.graph import Flow, FunctionTarget, TaskStep
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _ENDINGS: Final = ("ions", "ion", "ments", "ment", "ings", "ing", "als", "al", "es", "s", "e")
@@ -85,6 +87,29 @@ def undo_pairs(tasks: Mapping[str, TaskStep], caught: Set[str]) -> Iterator[tupl
         yield from ((done, undo) for done in _undone_by(verb, what, index))
     for undo, (_, *what) in deleting.items():
         yield from ((done, undo) for done in index.by_object[*what] if what and doing[done][0] in _CREATES)
+
+
+def undo_pairs_of(flow: Flow) -> Iterator[tuple[str, str]]:
+    """The pairs of a flow. Steps in branches and loops are left out: which of their entries is meant is not known."""
+    tasks = tasks_outside_of_lists(flow)
+    return undo_pairs(tasks, caught_in(flow, tasks))
+
+
+def tasks_outside_of_lists(flow: Flow) -> dict[str, TaskStep]:
+    """The tasks that are in no branch and no iteration, by path."""
+    return {path: step for path, step in walk(flow) if isinstance(step, TaskStep) and "[" not in path}
+
+
+def caught_in(flow: Flow, tasks: Mapping[str, TaskStep]) -> Set[str]:
+    """The paths of those tasks to which a catch leads."""
+    goals = {
+        id(steps.steps[arrow.end])
+        for steps in flow.lists
+        for index in range(len(steps.steps))
+        for arrow in arrows_from(steps, index)
+        if arrow.way is Way.CAUGHT
+    }
+    return {path for path, step in tasks.items() if id(step) in goals}
 
 
 def takes_money(step: TaskStep) -> bool:

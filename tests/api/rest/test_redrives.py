@@ -61,7 +61,7 @@ async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient) -> None:
         "callsAgainCount": 0,
         "again": [{"path": "broken", "why": "failed"}],
         "keptCount": 1,
-        "kept": [{"step": "p", "times": 1}],
+        "kept": [{"step": "p", "times": 1, "undoneBy": None}],
     }
     await client.put("/v1/flows/order", json={"definition": PASS})
     response = await client.post(f"{HERE}/redrive", json={"dryRun": True, "definition": "current"})
@@ -229,3 +229,23 @@ steps:
     body["from"] = "priceEach"
     planned = (await client.post("/v1/flows/many/executions/m/redrive", json=body)).json()
     assert planned["redrivable"], planned["reasons"]
+
+
+async def test_a_dry_run_names_kept_steps_that_were_undone(client: httpx.AsyncClient) -> None:
+    start = "{{type: task, name: {}, resourceArn: 'acs:fnf:::flow/{}'{}}}"
+    catch = ", catch: [{errors: [FnF.ALL], goto: Refund}], end: true"
+    steps = [
+        start.format("Charge", "order", ""),
+        start.format("Ship", "none", catch),
+        start.format("Refund", "order", ""),
+    ]
+    steps.append("{type: fail, name: NotShipped}")
+    text = "version: v1\ntype: flow\nsteps:\n" + "".join(f"  - {step}\n" for step in steps)
+    await client.put("/v1/flows/undone", json={"definition": text})
+    await client.post("/v1/flows/undone/executions?wait=60", json={"name": "run"})
+    here = "/v1/flows/undone/executions/run/redrive"
+    plan = (await client.post(here, json={"dryRun": True, "from": "Ship"})).json()
+    assert plan["kept"] == [{"step": "Charge", "times": 1, "undoneBy": "Refund"}]
+    plan = (await client.post(here, json={"dryRun": True})).json()
+    assert plan["kept"][0] == {"step": "Charge", "times": 1, "undoneBy": "Refund"}
+    assert {each["undoneBy"] for each in plan["kept"][1:]} == {None}

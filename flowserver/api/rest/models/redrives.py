@@ -95,6 +95,9 @@ class StepKept(Resource):
 
     step: str
     times: Annotated[int, Field(description="How often it has succeeded.")]
+    undone_by: Annotated[
+        str | None, Field(description="The later step that has undone its work, by the names of both; null if none.")
+    ]
 
 
 RedriveInstead = Annotated[
@@ -118,7 +121,10 @@ class RedrivePreview(Resource):
             "callsAgainCount": 7,
             "again": [{"path": "pack[17].label", "why": "failed"}],
             "keptCount": 495,
-            "kept": [{"step": "charge", "times": 1}, {"step": "label", "times": 494}],
+            "kept": [
+                {"step": "charge", "times": 1, "undoneBy": "refund"},
+                {"step": "label", "times": 494, "undoneBy": None},
+            ],
         }
     )
 
@@ -157,7 +163,10 @@ class RedrivePreview(Resource):
             calls_again_count=plan.calls_again_count,
             again=[StepAgain(path=each.path, why=each.why) for each in plan.again],
             kept_count=plan.kept.total(),
-            kept=[StepKept(step=name, times=times) for name, times in list(plan.kept.items())[:SHOWN_MAX]],
+            kept=[
+                StepKept(step=name, times=times, undone_by=plan.undone.get(name))
+                for name, times in list(plan.kept.items())[:SHOWN_MAX]
+            ],
         )
 
 

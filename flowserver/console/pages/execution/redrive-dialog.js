@@ -111,8 +111,10 @@ function Plan({ plan }) {
   if (!data.redrivable) return html`<div class="execution-fault" role="alert">It cannot be redriven so: ${data.reasons.map((/** @type {string} */ each) => html`<p>${each}</p>`)}
     ${data.redriveInstead && html`<p>Redrive <${ExecutionLink} of=${data.redriveInstead} /> instead.</p>`}</div>`;
   const steps = (/** @type {number} */ count) => (count === 1 ? "1 step runs" : `${count.toLocaleString()} steps run`);
+  const undone = data.kept.filter((/** @type {any} */ each) => each.undoneBy).map((/** @type {any} */ each) => `${each.step} (by ${each.undoneBy})`);
   return html`<div class="redrive-plan" role="status">
     <p>${steps(data.againCount)} again${data.keptCount ? `, ${data.keptCount.toLocaleString()} kept` : ""}.${data.callsAgainCount ? ` ${data.callsAgainCount === 1 ? "1 call is" : `${data.callsAgainCount.toLocaleString()} calls are`} retried with the same idempotency key.` : ""}</p>
+    ${undone.length > 0 && html`<p class="redrive-undone" role="alert">Kept, although undone since: ${undone.join(", ")}.</p>`}
     <ul>${data.again.slice(0, SHOWN).map((/** @type {any} */ each) => html`<li key=${each.path}><code>${each.path}</code> <span class="muted">${each.why}</span></li>`)}
       ${data.againCount > SHOWN && html`<li class="muted">and ${(data.againCount - SHOWN).toLocaleString()} more</li>`}</ul>
   </div>`;
