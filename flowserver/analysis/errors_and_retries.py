@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 from flowserver.analysis.subject import Subject
+from flowserver.analysis.transient_errors import CALL_ERRORS, calls_a_function
 from flowserver.analysis.ways import loops_of
 from flowserver.language.arrows import Arrow, Way, arrows_from
 from flowserver.language.diagnostics import shown
@@ -20,7 +21,6 @@ from flowserver.language.graph import (
     TaskStep,
 )
 from flowserver.machine.retry_and_catch import ALL_ERRORS, TASK_TIMEOUT
-from flowserver.machine.transient_errors import CALL_ERRORS, calls_a_function
 
 RETRIES_WITHOUT_PAUSE_MAX: Final = 10
 """A policy may make this many retries without a pause before that is found."""

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry
 
 from flowserver.analysis.rules import RULES
+from flowserver.analysis.transient_errors import CALL_ERRORS, OTHER_ERRORS
 from flowserver.api.fc.router import ROUTES as FC_ROUTES
 from flowserver.api.mns.router import CALLS as MNS_CALLS
 from flowserver.api.rest.auth import Unauthenticated
@@ -49,7 +50,6 @@ from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
 from flowserver.machine.invocations.states import ENDED, InvocationStatus
 from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRANSITIONS
 from flowserver.machine.state import Status
-from flowserver.machine.transient_errors import CALL_ERRORS, OTHER_ERRORS
 from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.metrics.process_metrics import GAUGES, Metrics
 from flowserver.metrics.request_counts import RequestMetrics
