@@ -110,13 +110,11 @@ class StepAgain(msgspec.Struct, frozen=True):
 
 
 class StepKept(msgspec.Struct, frozen=True, rename="camel"):
-    """A step whose results a redrive would keep."""
+    """A step whose results a redrive would keep, how often it succeeded, and the later step that undid its work."""
 
     step: str
     times: int
-    """How often it has succeeded."""
     undone_by: str | None = None
-    """The later step that has undone its work, by the names of both."""
 
 
 class RedrivePlan(Result, frozen=True):
