@@ -20,13 +20,14 @@ def redrive(
     from_step: str | None = None,
     definition: str = "same",
     input: Json | None = None,
+    children: str = "continue",
 ) -> Conversation[Execution]:
     """Let an execution that has ended badly go on where it failed; `from_step` goes back to an earlier step.
 
-    `definition` is `same`, `current` or the number of a version. A token made here lets the request be repeated when
-    its answer is lost.
+    `definition` is `same`, `current` or the number of a version. `children`: `continue` the executions of sub-flows
+    that steps failed with, or start `new` ones. A token made here lets the request be repeated when its answer is lost.
     """
-    body = _redrive(from_step, definition, input) | {"clientToken": uuid.uuid4().hex}
+    body = _redrive(from_step, definition, input, children) | {"clientToken": uuid.uuid4().hex}
     path = path_of("flows", flow, "executions", name, "redrive")
     return send(Execution, "POST", path, body, repeatable=True)
 
@@ -38,9 +39,10 @@ def plan_redrive(
     from_step: str | None = None,
     definition: str = "same",
     input: Json | None = None,
+    children: str = "continue",
 ) -> Conversation[RedrivePlan]:
     """What a redrive would do, and why it cannot be made; nothing changes."""
-    body = _redrive(from_step, definition, input) | {"dryRun": True}
+    body = _redrive(from_step, definition, input, children) | {"dryRun": True}
     return send(RedrivePlan, "POST", path_of("flows", flow, "executions", name, "redrive"), body, repeatable=True)
 
 
@@ -56,6 +58,7 @@ def redrive_many(
     executions: Sequence[str] | None = None,
     from_step: str | None = None,
     definition: str = "same",
+    children: str = "continue",
     next_token: str | None = None,
     limit: int = LOOKED_AT,
     client_token: str | None = None,
@@ -82,10 +85,11 @@ def redrive_many(
         "clientToken": client_token or uuid.uuid4().hex,
     }
     body = {key: value for key, value in conditions.items() if value is not None}
-    body |= _redrive(from_step, definition, None)
+    body |= _redrive(from_step, definition, None, children)
     return send(ManyRedriven, "POST", path_of("flows", flow, "redrive"), body, repeatable=True)
 
 
-def _redrive(from_step: str | None, definition: str, input: Json | None) -> Json:
+def _redrive(from_step: str | None, definition: str, input: Json | None, children: str) -> Json:
     wanted = {"from": from_step, "definition": definition, "input": input}
+    wanted["children"] = children if children != "continue" else None
     return {key: value for key, value in wanted.items() if value is not None}

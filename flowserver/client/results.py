@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from flowserver.client.errors import Unreadable
+from flowserver.client.steps_again import StepAgain, SubFlowAgain
 
 Json = dict[str, Any]
 
@@ -101,14 +102,6 @@ class ManyRedriven(Result, frozen=True):
     next_token: str | None = None
 
 
-class StepAgain(msgspec.Struct, frozen=True):
-    """A step that a redrive would run again."""
-
-    path: str
-    why: str
-    """`failed`, `aborted` or `asked`."""
-
-
 class StepKept(msgspec.Struct, frozen=True, rename="camel"):
     """A step whose results a redrive would keep, how often it succeeded, and the later step that undid its work."""
 
@@ -132,6 +125,7 @@ class RedrivePlan(Result, frozen=True):
     again: list[StepAgain] = []
     kept_count: int = 0
     kept: list[StepKept] = []
+    children: list[SubFlowAgain] = []
 
 
 class Event(Result, frozen=True):

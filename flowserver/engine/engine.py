@@ -211,13 +211,13 @@ class Engine(Parts):
 
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
+        if changes.is_only_taken_up:
+            self.recovery.sweep_soon()  # which delivers the result if it has one
+            return
         caller = Caller(execution.execution_id, execution.flow_name, execution.name)
         for command in changes.commands:
             self._carry_out(execution, caller, command)
-        if changes.unwanted:
-            self.follow(self.invocations.stop_all(changes.unwanted))
-        if changes.ownerless:
-            self.follow(all_of(self.committer.submit(stop_of_ownerless(each)) for each in changes.ownerless))
+        self._stop_unneeded(changes)
         for scope_id in changes.touched & execution.scopes.keys():
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
@@ -246,6 +246,12 @@ class Engine(Parts):
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True
+
+    def _stop_unneeded(self, changes: Changes) -> None:
+        if changes.unwanted:
+            self.follow(self.invocations.stop_all(changes.unwanted))
+        if changes.ownerless:
+            self.follow(all_of(self.committer.submit(stop_of_ownerless(each)) for each in changes.ownerless))
 
     def _carry_out(self, execution: Execution, caller: Caller, command: Command) -> None:
         match command:

@@ -10,7 +10,7 @@ from functools import partial
 from flowserver.engine.commit.batch_items import Envelope
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Result, TaskReported
-from flowserver.store.executions.saving import clear_callback
+from flowserver.store.executions.saving import clear_callbacks
 from flowserver.store.invocations.untold_results import clear_invocation_callbacks
 
 
@@ -26,7 +26,7 @@ class Callbacks:
         task accepts no report, and recovery delivers it again.
         """
         if not await self._report(token, result, settles=ended_execution_id):
-            await self._committer.write(partial(clear_callback, execution_ids=[ended_execution_id]))
+            await self._committer.write(partial(clear_callbacks, delivered=[(ended_execution_id, token)]))
 
     async def deliver_invocation(self, invocation_key: str, token: str, result: Result) -> None:
         """The same for an asynchronous invocation that has ended."""
@@ -41,6 +41,13 @@ class Callbacks:
         if claim is None:
             return False
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
-        envelope = Envelope(claim.execution_id, message, settles=settles, settles_invocation=settles_invocation)
+        settles_token = None if settles is None else token
+        envelope = Envelope(
+            claim.execution_id,
+            message,
+            settles=settles,
+            settles_token=settles_token,
+            settles_invocation=settles_invocation,
+        )
         await self._committer.submit(envelope)
         return True

@@ -46,6 +46,15 @@ class InvokeTask(msgspec.Struct, frozen=True):
     """As the step has it; None for the server's setting."""
     asynchronous: bool = False
     """Submit an asynchronous invocation of the function; the answer is only that it was submitted."""
+    is_retry: bool = False
+    """Whether an attempt of the same entry of the step has failed before."""
+    child_wait: int | None = None
+    """Of a step that waits for its sub-flow: see `Scope.child_wait`."""
+
+    @property
+    def continues_child(self) -> bool:
+        """Whether the call continues the execution that an earlier attempt started, instead of starting one."""
+        return self.child_wait not in (None, self.wait_id)
 
     @property
     def submission_request_id(self) -> str:

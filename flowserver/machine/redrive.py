@@ -11,6 +11,9 @@ branches and iterations of it that were open. What was not opened yet follows. A
 
 - A call is made again with the same input and under the same idempotency key, so a call that had succeeded without the
   server's knowing it takes effect once. Its retries count from zero.
+- A step that waited for a sub-flow continues the execution that its last attempt started (`Scope.child_wait`), which
+  is redriven in turn. If that cannot be continued, or is not to be, the store has cleared the number: the step starts
+  a new execution.
 - Every other step is entered anew: a wait begins again, a waitForCallback step gets a new token. So is every step if
   the definition is another one.
 
@@ -103,7 +106,7 @@ def end_waits(turn: Turn, message: Redrive) -> list[tuple[Scope, JsonObject]]:
         step = turn.step_of(scope)
         if scope.step_input is not None and isinstance(step, TaskStep) and _is_called_again(scope, step, message):
             scope.retries = {}
-            enter_task(turn, scope, step)
+            enter_task(turn, scope, step, continues_child=True)
         else:
             turn.record_in(scope, EventType.STEP_EXITED, local=scope.local, redriven=True)
             scope.step_input = None
@@ -155,7 +158,7 @@ class _Resumed:
                 self.later.append(lambda: reopen(self._turn, scope, step))
         elif isinstance(step, TaskStep) and _is_called_again(scope, step, self._message):
             self._enter_again(scope, keeps_number=True)
-            self.later.append(lambda: enter_task(self._turn, scope, step))
+            self.later.append(lambda: enter_task(self._turn, scope, step, continues_child=True))
         else:
             self._leave_input(scope)
 

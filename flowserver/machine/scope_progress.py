@@ -24,6 +24,7 @@ def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Ste
     parent_input = turn.input_of(scope)
     scope.attempt = 0
     scope.retries = {}
+    scope.child_wait = None
     scope.option = None
     scope.next_item = scope.open_items = 0
     scope.entered_event_id = turn.record_in(scope, EventType.STEP_ENTERED, input=parent_input, local=scope.local)

@@ -87,6 +87,11 @@ class Scope:
     """How many times the current step's call has been made or ordered, those made again after a loss included."""
     retries: dict[int, int] = field(default_factory=dict)
     """Retries used, by number of the retry policy."""
+    child_wait: int | None = None
+    """Number of the wait whose attempt started the execution that the step's last attempt waits, or waited, for. An
+    earlier number than `wait_id`: a redrive continues that execution. None if the step has started none to wait for."""
+    continued_child: str | None = field(default=None, compare=False)
+    """FLOW/NAME of that execution, in the turn of a redrive that continues it; for the event."""
     option: int | None = None
     """The option a choice took; -1 is its default."""
     next_item: int = 0

@@ -1,4 +1,4 @@
-"""The answer to a step that starts a sub-flow: what StartExecution answers."""
+"""The answer to a step that starts a sub-flow, or continues its execution: what StartExecution answers."""
 
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
@@ -19,3 +19,8 @@ def reply_to_start(
         "StartedTime": format_instant(now_ms),
         "StoppedTime": "",
     }
+
+
+def reply_to_redrive(execution_id: str, flow_name: str, name: str) -> JsonObject:
+    """The execution of an earlier attempt that has just been redriven."""
+    return {"RequestId": execution_id, "FlowName": flow_name, "Name": name, "Status": "Running", "Continued": True}

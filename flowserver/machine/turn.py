@@ -382,10 +382,8 @@ class Turn:
             self.commands.append(ReportCallback(execution.callback_token, result))
 
     def _may_be_redriven(self, status: Status) -> bool:
-        """Not if it succeeded, its end is reported to a task, or its history is full."""
-        execution = self.execution
-        has_room = execution.next_event_id < self.environment.limits.events_max
-        return status is not Status.SUCCEEDED and execution.callback_token is None and has_room
+        """Not if it succeeded, or its history is full."""
+        return status is not Status.SUCCEEDED and self.execution.next_event_id < self.environment.limits.events_max
 
 
 def idempotency_key(execution_id: str, scope: Scope) -> str:

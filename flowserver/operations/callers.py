@@ -1,12 +1,20 @@
 """Who calls, and what each call needs. The facades declare a `Need` for every call; `Caller.require` decides."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from flowserver.base.errors import AccessDenied
 from flowserver.base.request_context import present_request
 from flowserver.operations.permissions import ADMIN, PERMISSIONS, ROLES, roles_with
+
+Sees = Callable[[str], bool]
+"""`Caller.sees` of the caller that gets an answer."""
+
+
+def sees_all(_: str) -> bool:
+    """Of a caller that may see all flows."""
+    return True
 
 
 class Flows(Enum):
@@ -74,6 +82,10 @@ class Caller:
             return
         what = "this would concern all flows" if flow is None else "not this one"
         raise AccessDenied(f"the key is for flows whose names begin with {self.flows} alone: {what}")
+
+    def sees(self, flow: str) -> bool:
+        """Whether answers to the caller may name executions of this flow."""
+        return flow.startswith(self.flows)
 
     def names_within(self, prefix: str | None) -> str | None:
         """The prefix of the flows that it sees of those with this prefix, None for all; raises AccessDenied if none."""

@@ -8,15 +8,17 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.engine.engine import Engine
 from flowserver.language.graph import Flow, FlowTarget, Pattern, Step, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
+from flowserver.operations.callers import Sees, sees_all
 from flowserver.operations.sub_flows import caller_of, child_by_id, child_of, last_failure, last_wait
 from flowserver.store.definition_cache import DefinitionCache, DefinitionUnusable
 from flowserver.store.executions.history import time_of
 from flowserver.store.executions.loading import read_header
-from flowserver.store.executions.lookups import definition_of
+from flowserver.store.executions.lookups import definition_of, find_paths
 from flowserver.store.executions.shown_executions import ExecutionRow
 from flowserver.store.executions.shown_scopes import read_kept, read_live
 
@@ -83,9 +85,14 @@ class CurrentStepOperations:
         self._definitions = DefinitionCache()
         self._lock = Lock()
 
-    async def find(self, row: ExecutionRow) -> CurrentSteps:
-        """The steps of a running execution, or at which it ended without success; none after a success."""
-        return await self._engine.slow_reads.ask(lambda connection: self._find(connection, row))
+    async def find(self, row: ExecutionRow, *, sees: Sees = sees_all) -> CurrentSteps:
+        """The steps of a running execution, or at which it ended without success; none after a success.
+
+        Executions of flows that the caller does not see are not named.
+        """
+        found = await self._engine.slow_reads.ask(lambda connection: self._find(connection, row))
+        steps = [each if _is_seen(each.child, sees) else replace(each, child=None) for each in found.steps]
+        return replace(found, steps=steps, parent=found.parent if _is_seen(found.parent, sees) else None)
 
     def _find(self, connection: Connection, row: ExecutionRow) -> CurrentSteps:
         return replace(self._steps(connection, row), parent=self._parent(connection, row.execution_id))
@@ -116,6 +123,10 @@ class CurrentStepOperations:
         return CurrentSteps(len(found), shown)
 
 
+def _is_seen(path: str | None, sees: Sees) -> bool:
+    return path is None or sees(path.partition("/")[0])
+
+
 def _open_steps(flow: Flow, row: ExecutionRow, scopes: Sequence[Scope]) -> Iterator[tuple[Scope, str]]:
     execution = Execution(row.execution_id, row.flow_name, row.name, {}, row.started_at, 0)
     execution.scopes = {scope.scope_id: scope for scope in scopes}
@@ -143,6 +154,9 @@ def _child(connection: Connection, flow: Flow, row: ExecutionRow, scope: Scope, 
     step = _step_of(flow, scope)
     if not isinstance(step, TaskStep) or not isinstance(step.target, FlowTarget):
         return None
+    if scope.child_wait is not None:
+        child_id = child_execution_id(row.execution_id, scope.scope_id, scope.child_wait)
+        return find_paths(connection, [child_id]).get(child_id)
     event_id, wait_id = scope.last_event_id, scope.wait_id
     if row.status is not Status.RUNNING:
         is_certain = row.status is Status.FAILED or "[" not in path  # else several steps of that name have failed

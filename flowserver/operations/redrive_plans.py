@@ -5,7 +5,7 @@ Found out beside the writer. The writer takes a plan only if nothing has happene
 
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 from uuid import uuid4
 
@@ -23,7 +23,9 @@ from flowserver.machine.redrive import calls_again, waits_only
 from flowserver.machine.redrive_places import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
-from flowserver.operations.sub_flows import caller_of, waiting_children
+from flowserver.operations.callers import Sees, sees_all
+from flowserver.operations.planned_children import PlannedChild, PlannedChildren
+from flowserver.operations.sub_flows import first_caller_of, waiting_children
 from flowserver.operations.undone_steps import undone_steps
 from flowserver.operations.unfit_steps import shown_reasons
 from flowserver.store.executions.history import list_events, scan_history
@@ -60,6 +62,8 @@ class RedriveWish:
     input: JsonObject | None = None
     """What the one step that runs again gets instead of its input."""
     client_token: str | None = None
+    children: Literal["continue", "new"] = "continue"
+    """What sub-flow steps that run again do: continue the executions of their last attempts, or start new ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,9 @@ class RedrivePlan:
     """Calls of functions that are made again with the same input and idempotency key."""
     read_bytes: int = 0
     """How much of definitions, kept scopes and histories was read, without large values, to make the plan."""
+    children: list[PlannedChild] = field(default_factory=list)
+    """What the sub-flow steps do that run again at once, here and in the executions that are continued; only if asked
+    for."""
     kept: Counter[str] = field(default_factory=Counter)
     """By name how often a step has succeeded that does not run again."""
     undone: dict[str, str] = field(default_factory=dict)
@@ -110,8 +117,13 @@ def plan_redrive(
     tokens: TaskTokens,
     *,
     counts_kept: bool,
+    children: PlannedChildren | None = None,
+    sees: Sees = sees_all,
 ) -> RedrivePlan | None:
-    """The plan, with the counts of what is kept only if asked for; None if the execution is gone."""
+    """The plan, with the counts of what is kept only if asked for; None if the execution is gone.
+
+    `children` finds out what sub-flow steps do. Executions of flows that the caller does not see are not named.
+    """
     stored = read_header(connection, execution_id)
     if stored is None:
         return None
@@ -119,19 +131,32 @@ def plan_redrive(
     token = None if wish.client_token is None else redrive_token_of(connection, execution_id)
     is_repeated = token is not None and token == wish.client_token
     plan = RedrivePlan(execution_id, Redrive(), request, is_repeated, stored.execution.is_running)
+    has_parent = stored.execution.callback_token is not None
     if not request.definition_id:
         plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
-    reason = _end_reported(connection, stored, tokens, plan) or _load(connection, stored, limits)
+    reason = _end_reported(connection, stored, tokens, plan, sees) or _load(connection, stored, limits, sees)
     plan.read_bytes += sum(scope.document_bytes for scope in stored.execution.scopes.values())
     if reason is not None:
         plan.reasons.append(reason)
+        # Its parent may have continued it just now, while a bulk redrive found it ended.
+        plan.is_end_reported |= plan.is_running and has_parent and stored.execution.redrive_count > 0
     if plan.reasons:
         return plan
-    _Planning(connection, stored, wish, plan, limits).run(counts_kept=counts_kept)
+    flow_then = _Planning(connection, stored, wish, plan, limits).run(counts_kept=counts_kept)
+    if children is not None and flow_then is not None and not plan.reasons:
+        children.look(stored, flow_then, plan.message, anew=wish.children == "new")
+        plan.children = [_seen(each, sees) for each in children.found if sees(each.parent.partition("/")[0])]
     return plan
 
 
-def _load(connection: Connection, stored: StoredExecution, limits: Limits) -> str | None:
+def _seen(planned: PlannedChild, sees: Sees) -> PlannedChild:
+    """The same without what names an execution or a flow that the caller does not see."""
+    if planned.child is None or sees(planned.child.partition("/")[0]):
+        return planned
+    return replace(planned, child=None)
+
+
+def _load(connection: Connection, stored: StoredExecution, limits: Limits, sees: Sees) -> str | None:
     """Add the scopes that a redrive goes on with to the execution; or the reason why it cannot be redriven."""
     execution = stored.execution
     if not execution.is_running:
@@ -141,7 +166,7 @@ def _load(connection: Connection, stored: StoredExecution, limits: Limits) -> st
     broken = {} if stored.unreadable is None else {execution.execution_id: stored.unreadable}
     load_scopes(connection, [stored], broken)
     if not execution.waiting_steps:
-        children = waiting_children(connection, execution)
+        children = [each for each in waiting_children(connection, execution) if sees(each.partition("/")[0])]
         if not children:
             return "it is running"
         command = f"flowserver executions redrive {children[0]}"
@@ -149,7 +174,9 @@ def _load(connection: Connection, stored: StoredExecution, limits: Limits) -> st
     return broken.get(execution.execution_id) or why_not_waiting(execution, limits)
 
 
-def _end_reported(connection: Connection, stored: StoredExecution, tokens: TaskTokens, plan: RedrivePlan) -> str | None:
+def _end_reported(
+    connection: Connection, stored: StoredExecution, tokens: TaskTokens, plan: RedrivePlan, sees: Sees
+) -> str | None:
     """Why the end of an execution that has reported it stays, which the plan then says; None if it has not."""
     execution = stored.execution
     if execution.callback_token is None or execution.is_running or execution.status is Status.SUCCEEDED:
@@ -157,9 +184,11 @@ def _end_reported(connection: Connection, stored: StoredExecution, tokens: TaskT
     if stored.unreadable is not None:
         return None
     plan.is_end_reported = True
-    caller = caller_of(connection, execution.callback_token, tokens)
+    caller = first_caller_of(connection, execution.callback_token, tokens)
     if caller is None:
         return "the step that it reports to has taken its end; redrive the execution of that step"
+    if not sees(caller.flow_name):
+        return "the step that it reports to, of a flow that the key is not for, has taken its end"
     path = f"{caller.flow_name}/{caller.name}"
     if caller.status is Status.SUCCEEDED or (caller.is_running and not caller.waiting_steps):
         return f"it has reported its end to {path}, which {'goes on' if caller.is_running else 'has succeeded'}"
@@ -183,6 +212,7 @@ def _request(connection: Connection, stored: StoredExecution, flow: FlowRow, wis
         redrive_count=stored.execution.redrive_count,
         is_same=wish.definition == "same",
         version=version,
+        starts_children=wish.children == "new",
     )
 
 
@@ -199,13 +229,13 @@ class _Planning:
         self._plan = plan
         self._limits = limits
 
-    def run(self, *, counts_kept: bool) -> None:
-        """Find out what runs again, and what is against it."""
+    def run(self, *, counts_kept: bool) -> Flow | None:
+        """Find out what runs again, and what is against it; returns the definition to continue with, if usable."""
         is_other = self._plan.request.definition_id != self._stored.definition_id
         old = self._flow(self._stored.definition_id)
         new = self._flow(self._plan.request.definition_id) if is_other else old
         if old is None or new is None:
-            return
+            return None
         until = self._execution.next_event_id
         rewind = None
         starts_over = self._wish.from_step is not None or old is not new
@@ -219,6 +249,7 @@ class _Planning:
             self._count_kept(old, until)
         if not self._plan.reasons:
             self._name_again(new, rewind)
+        return new
 
     def _flow(self, definition_id: str) -> Flow | None:
         text = load_definition(self._connection, definition_id)
@@ -310,6 +341,8 @@ class _Planning:
         detail: JsonObject = {} if wish.from_step is None else {"from": wish.from_step}
         if plan.request.definition_id != self._stored.definition_id:
             detail["definition"] = wish.definition
+        if wish.children == "new":
+            detail["children"] = wish.children
         plan.message = Redrive(
             enters_again=plan.request.definition_id != self._stored.definition_id,
             input_of=given,

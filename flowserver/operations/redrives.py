@@ -16,12 +16,15 @@ from flowserver.base.errors import (
 )
 from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.engine import Engine
+from flowserver.machine.mappings import Environment
 from flowserver.machine.state import Status
 from flowserver.operations.audit import AuditLog, audited
+from flowserver.operations.callers import Sees, sees_all
 from flowserver.operations.executions import require_execution
 from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import cursor_of, token_of
 from flowserver.operations.pages import check_limit
+from flowserver.operations.planned_children import PlannedChildren
 from flowserver.operations.redrive_plans import RedrivePlan, RedriveWish, plan_redrive
 from flowserver.store.executions.listing_of_flow import ExecutionFilter, Listed, PageCursor, list_executions
 from flowserver.store.executions.lookups import find_id
@@ -80,19 +83,19 @@ class RedriveOperations:
         self._engine = engine
         self._audit = audit
 
-    async def plan(self, flow_name: str, name: str, wish: RedriveWish) -> RedrivePlan:
+    async def plan(self, flow_name: str, name: str, wish: RedriveWish, *, sees: Sees = sees_all) -> RedrivePlan:
         """What a redrive would do, without doing it; raises FlowNotExists, ExecutionNotExists."""
-        return await self._plan(flow_name, name, wish, counts_kept=True)
+        return await self._plan(flow_name, name, wish, sees, is_dry=True)
 
     @audited("executions.redrive", "flows/{flow_name}/executions/{name}")
-    async def redrive(self, flow_name: str, name: str, wish: RedriveWish) -> ExecutionRow:
+    async def redrive(self, flow_name: str, name: str, wish: RedriveWish, *, sees: Sees = sees_all) -> ExecutionRow:
         """Let an execution go on where it failed or was aborted, and return it.
 
         With the client token of its last redrive nothing changes, and the execution is returned as it is. Raises
         FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable (ExecutionEndReported if the execution it reports to
         has taken its end), ResourceThrottled; DiskAlmostFull, unless it runs and waits for the redrive.
         """
-        await self._redrive(flow_name, name, wish, _Read())
+        await self._redrive(flow_name, name, wish, _Read(), sees)
         return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
 
     @audited("executions.redrive-many", "flows/{flow_name}/executions")
@@ -105,6 +108,7 @@ class RedriveOperations:
         error: str | None = None,
         next_token: str | None = None,
         limit: int | None = None,
+        sees: Sees = sees_all,
     ) -> BulkRedrive:
         """Redrive a page of the executions that a filter finds, one after the other; `error` is that which they have.
 
@@ -130,7 +134,7 @@ class RedriveOperations:
             if read.bytes >= most:
                 return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)), repeated)
             try:
-                is_new = await self._redrive(flow_name, row.name, wish, read)
+                is_new = await self._redrive(flow_name, row.name, wish, read, sees)
                 (redriven if is_new else repeated).append(row.name)
             except (ResourceThrottled, DiskAlmostFull):
                 if not redriven:
@@ -141,10 +145,10 @@ class RedriveOperations:
                 refused.append(RefusedRedrive(row.name, problem.message, problem.code, instead))
         return BulkRedrive(redriven, refused, None if page.following is None else token_of(page.following), repeated)
 
-    async def _redrive(self, flow_name: str, name: str, wish: RedriveWish, read: "_Read") -> bool:
+    async def _redrive(self, flow_name: str, name: str, wish: RedriveWish, read: "_Read", sees: Sees) -> bool:
         """Whether it is redriven now; False if its last redrive had the client token."""
         for _ in range(TRIES):
-            plan = await self._plan(flow_name, name, wish)
+            plan = await self._plan(flow_name, name, wish, sees)
             read.bytes += plan.read_bytes
             if plan.is_repeated:
                 return False
@@ -152,19 +156,27 @@ class RedriveOperations:
                 return True
         raise ResourceThrottled(f"execution {name} of flow {flow_name} keeps changing; try again shortly")
 
-    async def _plan(self, flow_name: str, name: str, wish: RedriveWish, *, counts_kept: bool = False) -> RedrivePlan:
+    async def _plan(
+        self, flow_name: str, name: str, wish: RedriveWish, sees: Sees, *, is_dry: bool = False
+    ) -> RedrivePlan:
         def read(connection: Connection) -> RedrivePlan:
             flow = require_flow(connection, flow_name)
             execution_id = find_id(connection, flow.flow_id, name)
             limits, tokens = self._engine.limits, self._engine.tokens
+            children = self._children(connection) if is_dry else None
             plan = execution_id and plan_redrive(
-                connection, execution_id, flow, wish, limits, tokens, counts_kept=counts_kept
+                connection, execution_id, flow, wish, limits, tokens, counts_kept=is_dry, children=children, sees=sees
             )
             if not plan:
                 raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
             return plan
 
         return await self._engine.slow_reads.ask(read)
+
+    def _children(self, connection: Connection) -> PlannedChildren:
+        engine = self._engine
+        now = Environment(engine.clock.now_ms(), engine.limits, engine.missing_source, engine.tokens.make)
+        return PlannedChildren(connection, now, is_owned=engine.starter.child_lifecycle == "owned")
 
     async def _submit(self, flow_name: str, name: str, plan: RedrivePlan) -> bool:
         """Make the planned redrive; False if the execution has changed since."""

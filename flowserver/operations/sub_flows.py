@@ -10,7 +10,7 @@ from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.json_values import load_stored_json
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.machine.events import EventType
-from flowserver.machine.state import Execution, WaitKind
+from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.operations.history_search import EVENT_ID_MAX
 from flowserver.store.executions.history import list_events
 from flowserver.store.executions.history_search import EventFilter, search_events
@@ -25,6 +25,9 @@ READ_MAX: Final = 100
 
 CAUSES_READ: Final = 4
 """From the failure of a step to the event with which it has started the execution of its sub-flow, and one to spare."""
+
+CALLERS_MAX: Final = 100
+"""Executions, one above the other, that are looked at for one to redrive instead."""
 
 WAITS_TRIED: Final = 100
 """Numbers of waits that are tried, from the last one down: other lists of the execution have taken some of them."""
@@ -82,7 +85,9 @@ def waiting_children(connection: Connection, execution: Execution) -> Sequence[s
 def _waiting_children(connection: Connection, execution: Execution) -> Iterator[str]:
     scopes = (scope for scope in execution.scopes.values() if scope.wait is WaitKind.CHILD)
     for scope in islice(scopes, READ_MAX):
-        child = read_header(connection, child_execution_id(execution.execution_id, scope.scope_id, scope.wait_id))
+        child = read_header(
+            connection, child_execution_id(execution.execution_id, scope.scope_id, scope.child_wait or scope.wait_id)
+        )
         if child is not None and child.execution.waiting_steps:
             yield f"{child.execution.flow_name}/{child.execution.name}"
 
@@ -92,3 +97,14 @@ def caller_of(connection: Connection, callback_token: str, tokens: TaskTokens) -
     claim = tokens.read(callback_token)
     caller = None if claim is None else read_header(connection, claim.execution_id)
     return None if caller is None else caller.execution
+
+
+def first_caller_of(connection: Connection, callback_token: str, tokens: TaskTokens) -> Execution | None:
+    """The same, but if that execution has reported a bad end itself, the one above it, and so on."""
+    caller = caller_of(connection, callback_token, tokens)
+    for _ in range(CALLERS_MAX):
+        has_reported = caller is not None and not caller.is_running and caller.status is not Status.SUCCEEDED
+        if caller is None or not has_reported or caller.callback_token is None:
+            return caller
+        caller = caller_of(connection, caller.callback_token, tokens)
+    return caller

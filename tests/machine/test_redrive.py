@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowserver.base.json_values import json_bytes
+from flowserver.base.json_values import json_bytes, load_json
 from flowserver.base.limits import Limits
 from flowserver.language.graph import Flow
 from flowserver.language.parser import parse
@@ -52,6 +52,23 @@ def test_the_failed_call_is_repeated_with_its_key_and_a_new_wait() -> None:
     assert (second.wait_id, second.attempt) == (first.wait_id + 1, 2)
     world.reply(Success({"b": 2}))
     assert world.execution.output == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("named", [None, "child/run"])
+def test_the_execution_of_a_sub_flow_is_continued(named: str | None) -> None:
+    steps = "- {type: task, name: sub, resourceArn: 'acs:fnf:::flow/child', pattern: sync}"
+    world = World(flow(steps), waits_for_redrive=named is not None)
+    world.start()
+    world.reply(FAILED)
+    first, end = world.calls[-1], len(world.events)
+    for scope in world.execution.scopes.values():
+        scope.continued_child = named
+    world.redrive()
+    second = world.calls[-1]
+    assert (first.continues_child, second.continues_child) == (False, True)
+    assert first.wait_id == first.child_wait == second.child_wait
+    scheduled = next(each for each in world.events[end:] if each.type is EventType.TASK_SCHEDULED)
+    assert load_json(scheduled.detail).get("continues") == named
 
 
 def test_a_reply_of_the_former_run_is_stale() -> None:

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, cast
 
 from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
@@ -32,6 +33,7 @@ from tests.simulation.functions import Answer
 from tests.simulation.node import InboxItem, Node
 from tests.simulation.redrives import Redrives
 from tests.simulation.reference import STARTED
+from tests.simulation.shared_database import SharedDatabase
 from tests.simulation.witness import Attempt, Run, Witness
 from tests.support.clock import ManualClock
 
@@ -131,7 +133,8 @@ class Environment:
         """The engine's own dispatcher, which starts a node's sub-flows and pauses for each commit that it waits for."""
         asking, unused = cast(Any, _StepwiseCommitter()), cast(Any, None)
         context = EngineContext(
-            *(unused, asking, unused, lease, unused, self._tokens, self._clock, unused, self._limits, unused)
+            *(unused, asking, cast(Any, _Reader(self._redrives.database)), lease, unused),
+            *(self._tokens, self._clock, unused, self._limits, unused),
         )
         slots = CallSlots(self._limits, lambda: 1)
         made = StepCalls(context, unused, unused, _UncountedStarter(context), unused, unused, unused)
@@ -237,10 +240,21 @@ class _NextCommit:
         return (yield self.envelope)
 
 
+@dataclass
+class _Reader:
+    """A reader that answers at once."""
+
+    database: SharedDatabase
+
+    async def ask(self, query: Callable[[Connection], Any]) -> Any:
+        with self.database.read() as connection:
+            return query(connection)
+
+
 class _UncountedStarter(Starter):
     """Starts sub-flows without counting those that run."""
 
-    async def _has_room(self) -> bool:
+    async def _has_room(self, running_max: int) -> bool:
         return True
 
 

@@ -40,7 +40,7 @@ from flowserver.store.access_keys import delete_expired_nonces
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.new_executions import NewExecution
-from flowserver.store.executions.saving import Changes, clear_callback
+from flowserver.store.executions.saving import Changes, clear_callbacks
 from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.schedules.due_schedules import save_current_turns
@@ -267,10 +267,10 @@ class Node:
         """Report an execution's end to the waiting task, as Callbacks.deliver does."""
         claim = self.batch_context.tokens.read(token)
         if claim is None:
-            self.write(lambda connection: clear_callback(connection, [ended_execution_id]))
+            self.write(lambda connection: clear_callbacks(connection, [(ended_execution_id, token)]))
             return
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
-        self.send(Envelope(claim.execution_id, message, settles=ended_execution_id))
+        self.send(Envelope(claim.execution_id, message, settles=ended_execution_id, settles_token=token))
 
     # Messages
 

@@ -46,7 +46,7 @@ class Redrives:
     """Makes the messages of redrives."""
 
     def __init__(self, database: SharedDatabase, random: Random, limits: Limits, tokens: TaskTokens) -> None:
-        self._database = database
+        self.database = database
         self._random = random
         self._limits = limits
         self._tokens = tokens
@@ -72,7 +72,7 @@ class Redrives:
         flow = flow_row(
             run.execution.flow_name, dump_json(run.case.definition), run.case.plan.on_failure(run.execution.flow_name)
         )
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             execution_id, limits, tokens = run.execution.execution_id, self._limits, self._tokens
             plan = plan_redrive(connection, execution_id, flow, wish, limits, tokens, counts_kept=False)
         if plan is None or plan.reasons or plan.is_repeated:

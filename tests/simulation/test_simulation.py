@@ -107,7 +107,7 @@ def _drop_lost_calls(patch: pytest.MonkeyPatch) -> None:
 
 
 def _skip_clear_callback(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batch, "clear_callback", lambda *_: None)
+    patch.setattr(batch, "clear_callbacks", lambda *_: None)
 
 
 def _lose_continuations(patch: pytest.MonkeyPatch) -> None:

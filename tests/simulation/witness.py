@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import exists, func, select
 
+from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.json_values import load_json_object
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_items import Envelope, Item, ReceiptKind
@@ -107,6 +108,8 @@ class Run:
     """By idempotency key, the wait ids of the attempts; the index is the number of the retry."""
     orders: dict[str, int] = field(default_factory=dict)
     """By idempotency key, the last attempt number."""
+    children: dict[str, str] = field(default_factory=dict)
+    """By idempotency key, the execution of the sub-flow that the last attempt waits, or waited, for."""
     log: list[DeliveredMessage] = field(default_factory=list)
     commits: int = 0
     is_silenced: bool = False
@@ -192,6 +195,11 @@ class Witness:
 
     def _check(self, run: Run, changes: Changes) -> None:
         execution = changes.stored.execution
+        if changes.is_only_taken_up:
+            assert changes.stored.version == run.commits, "another node's commit was overwritten"
+            run.commits += 1
+            run.execution = replace(run.execution, callback_token=execution.callback_token)
+            return
         assert run.commits == 0 or run.execution.is_running or changes.is_redriven, "an ended execution changed"
         if changes.is_redriven:
             self._redriven(run, changes.events)
@@ -281,6 +289,7 @@ class Witness:
         if call.wait_id in waits:
             assert call.wait_id == waits[-1], f"an earlier attempt of {key} is ordered again"
             return
+        self._check_child(run, call, is_first=not waits)
         waits.append(call.wait_id)
         callee, retry = callee_of(call.target), len(waits) - 1
         event = call.input if isinstance(call.target, FunctionTarget) or call.params is None else call.params
@@ -288,6 +297,16 @@ class Witness:
         is_real = callee in REAL_CHILDREN and run.case.has_real_children
         answer = Answer() if is_real and callee == SUB else run.case.functions.answer(callee, event, retry)
         self.attempts[run.execution.execution_id, call.scope_id, call.wait_id] = Attempt(callee, answer, is_real)
+
+    def _check_child(self, run: Run, call: InvokeTask, *, is_first: bool) -> None:
+        """A redrive continues the execution of a sub-flow that its step waited for last; nothing else continues one."""
+        before = run.children.get(call.idempotency_key)
+        continues = is_first and before in self.runs
+        assert call.continues_child == continues, f"a sub-flow is {'continued' if call.continues_child else 'repeated'}"
+        if call.child_wait is not None:
+            child = child_execution_id(run.execution.execution_id, call.scope_id, call.child_wait)
+            assert not continues or child == before, "another execution of the sub-flow is continued"
+            run.children[call.idempotency_key] = child
 
     def _note(self, items: Sequence[Item], result: BatchResult, before: dict[str, int]) -> None:
         for item, answer in zip(items, result.answers, strict=True):

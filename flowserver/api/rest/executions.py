@@ -164,6 +164,7 @@ async def get_execution(
     operations: Ops,
     query: Annotated[DescribeQuery, Query()],
     allowed: Allowed,
+    who: Who,
 ) -> Response:
     """The execution as it is, or, with `?wait=` seconds, as it is when it has ended or the time is over.
 
@@ -173,7 +174,7 @@ async def get_execution(
     """
     with allowed:
         row = await operations.executions.describe(flow, execution, wait_seconds=query.wait, documents=query.documents)
-        current = await operations.current_steps.find(row) if query.current_steps else None
+        current = await operations.current_steps.find(row, sees=who.sees) if query.current_steps else None
         return answer((Execution if query.documents else ExecutionState).of(row, current))
 
 

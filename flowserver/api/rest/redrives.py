@@ -6,6 +6,7 @@ from fastapi import Depends
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer
+from flowserver.api.rest.auth import Who
 from flowserver.api.rest.bodies import json_body
 from flowserver.api.rest.described_bodies import json_request
 from flowserver.api.rest.models.executions import Execution
@@ -49,17 +50,19 @@ async def redrive_execution(
     flow: FlowName,
     execution: ExecutionName,
     operations: Ops,
+    who: Who,
     redrive: Annotated[RedriveExecution, Depends(json_body(RedriveExecution))],
 ) -> Response:
     """Let an execution that failed, was stopped or timed out go on where it ended, or a step that waits for it.
 
     What succeeded is kept. The step that failed and those that were aborted run again: also single branches and
     iterations. The time limit counts from now, and the history goes on with `ExecutionRedriven`. With `dryRun` nothing
-    changes, and the answer says what would run again, or why the execution cannot be redriven.
+    changes, and the answer says what would run again, or why the execution cannot be redriven. A step that failed with
+    its sub-flow continues the execution of that, unless `children` is `new`.
     """
     if redrive.dry_run:
-        return answer(RedrivePreview.of(await operations.redrives.plan(flow, execution, redrive.wish)))
-    return answer(Execution.of(await operations.redrives.redrive(flow, execution, redrive.wish)))
+        return answer(RedrivePreview.of(await operations.redrives.plan(flow, execution, redrive.wish, sees=who.sees)))
+    return answer(Execution.of(await operations.redrives.redrive(flow, execution, redrive.wish, sees=who.sees)))
 
 
 @router.post(
@@ -70,7 +73,7 @@ async def redrive_execution(
     openapi_extra=json_request(RedriveMany, required=False),
 )
 async def redrive_executions(
-    flow: FlowName, operations: Ops, redrive: Annotated[RedriveMany, Depends(json_body(RedriveMany))]
+    flow: FlowName, operations: Ops, who: Who, redrive: Annotated[RedriveMany, Depends(json_body(RedriveMany))]
 ) -> Response:
     """Redrive executions that a filter finds, the newest first, a page with each request. A page ends early once
     `bulk_redrive_bytes_max` bytes were read for it.
@@ -89,10 +92,16 @@ async def redrive_executions(
     )
     done = await operations.redrives.redrive_many(
         flow,
-        RedriveWish(from_step=redrive.from_, definition=wished(redrive.definition), client_token=redrive.client_token),
+        RedriveWish(
+            from_step=redrive.from_,
+            definition=wished(redrive.definition),
+            client_token=redrive.client_token,
+            children=redrive.children,
+        ),
         wanted,
         error=redrive.error,
         next_token=redrive.next_token,
         limit=redrive.limit,
+        sees=who.sees,
     )
     return answer(ManyRedriven.of(done))

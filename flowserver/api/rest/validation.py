@@ -42,7 +42,7 @@ KINDS = {
 
 RULES = {
     NAME_PATTERN: NAME_RULE,
-    EXECUTION_PATTERN: "must be 1-165 letters, digits, '_', '-' or ':'",
+    EXECUTION_PATTERN: "must be 1-168 letters, digits, '_', '-' or ':'",
     INVOCATION_PATTERN: "must be 1-128 letters, digits, '_' or '-'",
     SERVICE_PATTERN: f"{NAME_RULE}; '.qualifier' may follow, and '-' alone stands for none",
     DEFINITION_CHOICE_PATTERN: "must be `same`, `current` or the number of a version",

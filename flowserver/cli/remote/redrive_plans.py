@@ -9,6 +9,10 @@ NAMED_MAX: Final = 3
 """Steps that are named; others are counted."""
 
 
+CHILDREN_MAX: Final = 10
+"""Sub-flow steps that are shown; others are counted."""
+
+
 def shown_plan(path: str, plan: dict[str, Any], after: Sequence[Step] = ()) -> str:
     """What a redrive of the execution at that path would run again and keep, or why it cannot be made.
 
@@ -22,7 +26,29 @@ def shown_plan(path: str, plan: dict[str, Any], after: Sequence[Step] = ()) -> s
     kept = [each["step"] if each["times"] == 1 else f"{each['step']} ({each['times']} times)" for each in plan["kept"]]
     undone = [f"{each['step']} (by {each['undoneBy']})" for each in plan["kept"] if each.get("undoneBy")]
     warned = f"\n  Kept, although undone since: {', '.join(undone)}." if undone else ""
-    return f"{path}\n  Would run again: {again}.{called}\n  Kept: {_counted(kept, len(kept)) or 'nothing'}.{warned}"
+    named = _counted(kept, len(kept)) or "nothing"
+    return f"{path}\n  Would run again: {again}.{called}{_children(plan)}\n  Kept: {named}.{warned}"
+
+
+def _children(plan: dict[str, Any]) -> str:
+    """Lines that say what sub-flow steps would do."""
+    found = plan.get("children", [])
+    lines = [f"\n  {each['parent']}, step {each['path']}: {_child(each)}" for each in found[:CHILDREN_MAX]]
+    rest = len(found) - len(lines)
+    return "".join(lines) + (f"\n  and {rest} more sub-flow steps" if rest else "")
+
+
+def _child(each: dict[str, Any]) -> str:
+    child, reason = each["child"] or "an execution that the key is not for", each["reason"]
+    match each["does"]:
+        case "continues":
+            return f"continues {child}"
+        case "starts":
+            return f"starts {child}" + (f", because the last one cannot be continued: {reason}" if reason else "")
+        case "joins":
+            return f"finds {child} running"
+        case _:
+            return f"fails with {reason}"
 
 
 def steps_after(steps: Iterable[Step], name: str) -> Sequence[Step]:

@@ -62,6 +62,10 @@ NewInput = Annotated[
         "--input", "-i", metavar="JSON|@FILE|-", help="New input of the step that failed, if only one failed."
     ),
 ]
+Children = Annotated[
+    Literal["continue", "new"],
+    typer.Option("--children", help="Continue the sub-flow executions that steps failed with, or start new ones."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run again, and change nothing.")]
 
 
@@ -78,6 +82,7 @@ def redrive_executions(
     from_step: FromStep = None,
     definition: Definition = "same",
     input: NewInput = None,
+    children: Children = "continue",
     dry_run: DryRun = False,
     yes: Yes = False,
     waiting: WaitingForRedrive = False,
@@ -99,7 +104,7 @@ def redrive_executions(
     found = [] if executions else found_executions(session, flow, which, error)
     chosen = session.executions_of(executions) if executions else [(each.flow_name, each.name) for each in found]
     outcome = RedriveOutcome(session, chosen, is_single=bool(executions) and len(chosen) == 1)
-    how: dict[str, Any] = {"from_step": from_step, "definition": definition}
+    how: dict[str, Any] = {"from_step": from_step, "definition": definition, "children": children}
     new_input = input_of(input)
     if from_step is not None:
         for each in chosen[:1]:

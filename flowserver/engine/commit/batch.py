@@ -44,10 +44,10 @@ from flowserver.machine.turn import OutcomeKind
 from flowserver.store.cluster.nodes import hold_lease_later
 from flowserver.store.executions.history import has_event
 from flowserver.store.executions.loading import load_headers
-from flowserver.store.executions.saving import Changes, clear_callback, park_execution, save_changes
+from flowserver.store.executions.saving import Changes, clear_callbacks, park_execution, save_changes
 from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
-from flowserver.store.executions.sub_flows import is_ownerless
+from flowserver.store.executions.sub_flows import is_ownerless, parents_of_starts
 from flowserver.store.invocations.untold_results import clear_invocation_callbacks
 from flowserver.store.sql.prepared import execute_plain, send_waiting
 
@@ -132,10 +132,12 @@ class Batch:
         news = [envelope.new for envelope in envelopes if envelope.new is not None]
         self._ending = _ending(envelopes)
         redriven = {each.execution_id for each in envelopes if each.redrive is not None}
+        takers = [each.redrive.taker.step for each in envelopes if each.redrive is not None and each.redrive.taker]
+        waiting = parents_of_starts(self._connection, takers).keys()  # locks the parents' rows before the children's
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None], redriven)
         self._starts = Starts(self._connection, news, self._stored, self._context.limits.sub_flow_depth_max)
         send_waiting(self._connection)
-        self._redrives = Redrives(self._connection, self._context, self._stored, self._changes)
+        self._redrives = Redrives(self._connection, self._context, self._stored, self._changes, waiting)
         answers = self._do_all(items)
         self._left = {item.execution_id for item in items[len(answers) :] if isinstance(item, Envelope)}
         items = items[: len(answers)]
@@ -145,7 +147,9 @@ class Batch:
         save_changes(self._connection, changes, self._context.lease.holder)
         self._starts.save(parked=self._broken)
         settled = _settled(items, answers)
-        clear_callback(self._connection, [each.settles for each in settled if each.settles is not None])
+        clear_callbacks(
+            self._connection, [(each.settles, each.settles_token) for each in settled if each.settles is not None]
+        )
         clear_invocation_callbacks(
             self._connection, [each.settles_invocation for each in settled if each.settles_invocation is not None]
         )

@@ -40,6 +40,8 @@ class ReceiptKind(Enum):
     """A redrive or a report that cannot be made; the receipt says why."""
     NO_VERSION = auto()
     """A start with a version or an alias that does not exist."""
+    TAKEN = auto()
+    """A step takes up an execution that has succeeded, or runs: it gets that end."""
     TOO_DEEP = auto()
     """A start by a step of an execution that has too many ancestors."""
 
@@ -80,6 +82,8 @@ class Envelope(msgspec.Struct, frozen=True):
     redrive: RedriveRequest | None = None
     settles: str | None = None
     """The ended execution whose callback this message delivers."""
+    settles_token: str | None = None
+    """The token of that callback: a later one stays due."""
     settles_invocation: str | None = None
     """The ended asynchronous invocation whose callback this message delivers."""
     lease: str | None = None

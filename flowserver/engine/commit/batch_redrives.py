@@ -1,7 +1,7 @@
 """The redrives of one batch. `store/executions/redriving.py` brings back what the executions have kept."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -10,8 +10,9 @@ from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.batch_items import Receipt, ReceiptKind
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.machine.messages import Message, Redrive
+from flowserver.store.executions.new_executions import StartingStep
 from flowserver.store.executions.redriving import RedriveRequest, prepare_redrive
-from flowserver.store.executions.saving import Changes
+from flowserver.store.executions.saving import Changes, TakenUp
 from flowserver.store.executions.saving_headers import VersionConflict
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.sql.prepared import execute_plain
@@ -28,12 +29,14 @@ class Redrives:
         context: BatchContext,
         stored: dict[str, StoredExecution],
         changes: dict[str, Changes],
+        waiting: Container[StartingStep] = (),
     ) -> None:
-        """`stored` and `changes` are the batch's."""
+        """`stored` and `changes` are the batch's; `waiting` has the takers whose steps still wait."""
         self._connection = connection
         self._context = context
         self._stored = stored
         self._changes = changes
+        self._waiting = waiting
 
     def redrive(
         self,
@@ -49,6 +52,9 @@ class Redrives:
         execution_id, was_running = stored.execution.execution_id, stored.execution.is_running
         has_changed = execution_id in self._changes
         assert isinstance(message, Redrive)
+        taker = request.taker
+        if taker is not None and taker.step not in self._waiting:
+            return Receipt(ReceiptKind.STALE)
         if has_changed and (message.starts_over or not was_running):
             return Receipt(ReceiptKind.NOT_NOW)  # it has changed in this very batch, and its state is not saved yet
         definitions, limits = self._context.definitions, self._context.limits
@@ -62,6 +68,9 @@ class Redrives:
                 changes = self._changes[execution_id]
                 changes.is_redriven = True
                 changes.has_begun_again |= not was_running
+            if taker is not None and (refusal is None or refusal.kind == "TAKEN"):
+                changes = self._changes.setdefault(execution_id, Changes(stored))
+                changes.taken_up = TakenUp(taker.callback_token, taker.step.wait_id)
         except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and the savepoint with it
             raise
         except Exception as error:

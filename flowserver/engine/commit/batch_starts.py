@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
+from flowserver.store.executions.further_names import further_name
 from flowserver.store.executions.lookups import find_names, find_statuses
 from flowserver.store.executions.new_executions import NewExecution, StartingStep
 from flowserver.store.executions.saving_headers import VersionConflict
@@ -79,7 +80,12 @@ class Starts:
             if parent.depth > self._depth_max:
                 return Receipt(ReceiptKind.TOO_DEEP)
         if key in self._taken:
-            return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
+            further = further_name(
+                self._connection, flow.flow_id, new, self._taken[key][0], also_taken=self._taken.keys()
+            )
+            if further is None:
+                return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
+            new, key = msgspec.structs.replace(new, name=further), (flow.flow_id, further)
         resolved = None
         if not is_latest(new.qualifier):
             resolved = self._resolved.get(new.execution_id)

@@ -1,32 +1,40 @@
 """The calls of task steps, one kind for each kind of target: functions, sub-flows, queues, topics and actions."""
 
 import logging
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
-from flowserver.base.derived_ids import child_execution_id
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limited_log import STEP_CALL_FAILED, LimitedLog
 from flowserver.base.names import check_execution_name
 from flowserver.base.request_ids import call_request_id
+from flowserver.engine.commit.batch_items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.commit.outage_retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.attempt_traces import AttemptTraces
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import OwnerGone, Starter, SubFlowTooDeep
+from flowserver.engine.executions.sub_flow_starts import new_sub_flow, started_flow
 from flowserver.engine.functions.endpoint_lookup import EndpointLookup
 from flowserver.invokers.calls import Invocation, Invoker, Replied
 from flowserver.invokers.hooks import Hooks
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
-from flowserver.language.targets import EXECUTION_NAME, FLOW_NAME, INVOCATION_ID, QUALIFIER
+from flowserver.language.targets import INVOCATION_ID
 from flowserver.machine.commands import Caller, InvokeTask
-from flowserver.machine.messages import Failure, Result, Success
-from flowserver.machine.service_params import child_input, failure_of_action
-from flowserver.machine.sub_flow_reply import reply_to_start
-from flowserver.store.executions.new_executions import NewExecution, StartingStep
+from flowserver.machine.messages import Failure, Redrive, Result, Success
+from flowserver.machine.service_params import failure_of_action
+from flowserver.machine.sub_flow_reply import reply_to_redrive, reply_to_start
+from flowserver.store.executions.lookups import find_paths
+from flowserver.store.executions.new_executions import StartingStep
+from flowserver.store.executions.redriving import RedriveRequest, Taker
 
 log = logging.getLogger(__name__)
+
+
+CONTINUE_TRIES: Final = 5
+"""How often the redrive of a sub-flow's execution is submitted that changes meanwhile."""
 
 
 class TaskResult(NamedTuple):
@@ -51,6 +59,8 @@ class StepCalls:
         traces: AttemptTraces | None = None,
     ) -> None:
         self._clock = context.clock
+        self._committer = context.committer
+        self._reader = context.reader
         self._limits = context.limits
         self._invoker = invoker
         self._endpoints = endpoints
@@ -93,7 +103,7 @@ class StepCalls:
             case QueueTarget() | TopicTarget() as target:
                 return TaskResult(await self._sender.send(target, command, self._traceparent(caller, command)))
             case ActionTarget(_, "fnf", _):
-                name = str((command.params or {}).get(FLOW_NAME))
+                name = str(started_flow(command))
                 return TaskResult(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
@@ -139,23 +149,18 @@ class StepCalls:
 
     async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
-        child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
-        params = command.params or {}
-        name, qualifier = params.get(EXECUTION_NAME), params.get(QUALIFIER)
-        request = NewExecution(
-            flow_name=flow_name,
-            execution_id=child_id,
-            name=child_id if name is None else str(name),
-            input_text=child_input(params, command.input),
-            callback_token=command.token if command.pattern is Pattern.SYNC else None,
-            qualifier=None if qualifier is None else str(qualifier),
-            parent=StartingStep(caller.execution_id, command.scope_id, command.wait_id, self._owns(command)),
-        )
+        owns, numbers = self._owns(command), self._is_owned(command)
+        request = new_sub_flow(caller, command, flow_name, owns=owns, numbers_names=numbers)
+        child_id, step = request.execution_id, request.parent
         if self._traces is not None:
             attempt = self._traces.tracer.ref_of(caller.execution_id, command.started_event_id)
             self._traces.note_starter(child_id, attempt)
+        if command.continues_child and step is not None:
+            result = await self._continue_child(child_id, command, step, prefix)
+            if result is not None:
+                return result
         try:
-            if name is not None:
+            if request.name != child_id:
                 check_execution_name(request.name)
             started = await self._starter.start(request, by_step=True)
         except FlowServerError as error:
@@ -168,11 +173,50 @@ class StepCalls:
             cause = f"an execution named {request.name} already runs; a sync step needs one of its own"
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
         flow, now_ms = started.flow, self._clock.now_ms()
-        return Success(reply_to_start(child_id, flow.name, flow.definition, request.name, request.input_text, now_ms))
+        known = request.name if started.execution is None else started.execution.name
+        if started.execution is None and request.name != child_id and started.execution_id == child_id:
+            known = (await self._path_of(child_id)).rpartition("/")[2] or known
+        return Success(reply_to_start(child_id, flow.name, flow.definition, known, request.input_text, now_ms))
+
+    async def _continue_child(
+        self, child_id: str, command: InvokeTask, step: StartingStep, prefix: str
+    ) -> Result | None:
+        """Redrive the execution of an earlier attempt, which then reports its end to this one.
+
+        None if it is gone. The wait's token makes it one redrive, however often the call is made.
+        """
+        assert command.token is not None
+        taker = Taker(step, command.token)
+        request = RedriveRequest(definition_id="", last_event_id=0, client_token=command.submission_key, taker=taker)
+        for _ in range(CONTINUE_TRIES):
+            receipt: Receipt = await self._committer.submit(Envelope(child_id, Redrive(), redrive=request))
+            match receipt.kind:
+                case ReceiptKind.APPLIED | ReceiptKind.REPEATED | ReceiptKind.TAKEN:
+                    flow_name, _, name = (await self._path_of(child_id)).rpartition("/")
+                    return Success(reply_to_redrive(child_id, flow_name, name))
+                case ReceiptKind.UNKNOWN:
+                    return None
+                case ReceiptKind.STALE:
+                    return Failure("FnF.RuntimeError", "the step no longer waits for its sub-flow")
+                case ReceiptKind.PARKED:
+                    return Failure(f"{prefix}.ExecutionNotRedrivable", "the execution of the sub-flow is parked")
+                case ReceiptKind.NOT_NOW:
+                    continue
+                case _:
+                    return Failure(
+                        f"{prefix}.ExecutionNotRedrivable", f"the execution of the sub-flow: {receipt.reason}"
+                    )
+        return Failure(f"{prefix}.ExecutionNotRedrivable", "the execution of the sub-flow keeps changing")
+
+    async def _path_of(self, execution_id: str) -> str:
+        found = await self._reader.ask(partial(find_paths, execution_ids=[execution_id]))
+        return found.get(execution_id, "")
 
     def _owns(self, command: InvokeTask) -> bool:
-        is_owned = (command.child_lifecycle or self._starter.child_lifecycle) == "owned"
-        return is_owned and command.token is not None and command.pattern is Pattern.SYNC
+        return self._is_owned(command) and command.token is not None and command.pattern is Pattern.SYNC
+
+    def _is_owned(self, command: InvokeTask) -> bool:
+        return (command.child_lifecycle or self._starter.child_lifecycle) == "owned"
 
     def _traceparent(self, caller: Caller, command: InvokeTask) -> str:
         traces = self._traces

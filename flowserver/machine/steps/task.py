@@ -38,10 +38,11 @@ from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn, idempotency_key, submission_key
 
 
-def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
+def enter_task(turn: Turn, scope: Scope, step: TaskStep, *, continues_child: bool = False) -> None:
     """Make the first attempt; serviceParams that cannot be evaluated fail the step, as a mapping would.
 
     Its `catch` may handle that they are too large.
+    With `continues_child`, the attempt continues the execution that the step's last attempt started, if there is one.
     """
     bytes_max = turn.environment.limits.request_bytes_max
     params = _params(scope, step, fuel_for(bytes_max))
@@ -55,7 +56,7 @@ def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
     elif isinstance(params, Failure):
         fail_step(turn, scope, params)
     else:
-        attempt_task(turn, scope, step)
+        attempt_task(turn, scope, step, continues_child=continues_child)
 
 
 def fail_before_attempt(turn: Turn, scope: Scope, failure: TooLarge) -> None:
@@ -153,10 +154,12 @@ def _params(scope: Scope, step: TaskStep, fuel: Fuel | None = None) -> dict[str,
     return None if step.service_params is None else evaluate_params(step.service_params, _input(scope), fuel)
 
 
-def attempt_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
+def attempt_task(turn: Turn, scope: Scope, step: TaskStep, *, continues_child: bool = False) -> None:
     """Make the first attempt, or the next one after a pause: order its call, unless its parameters are refused."""
     detail: JsonObject = {"pattern": str(step.pattern), "input": scope.step_input}
     name = {"action": step.target.action} if isinstance(step.target, ActionTarget) else {"resourceArn": step.target.arn}
+    if continues_child and scope.continued_child is not None:
+        detail["continues"] = scope.continued_child
     turn.record_in(scope, EventType.TASK_SCHEDULED, **name, **detail)
     turn.record_in(scope, EventType.TASK_STARTED)
     params = _params(scope, step)
@@ -168,6 +171,8 @@ def attempt_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
     seconds = step.timeout_seconds
     wake_at = None if seconds is None else turn.environment.now_ms + seconds * 1000
     turn.begin_wait(scope, WaitKind.TASK, wake_at)
+    if not continues_child or scope.child_wait is None:
+        scope.child_wait = scope.wait_id if waits_for_child(step) else None
     _order(turn, scope, step)
 
 
@@ -197,6 +202,8 @@ def order_of(execution_id: str, scope: Scope, step: TaskStep, token_for: TokenMa
         deadline_at=scope.wake_at,
         asynchronous=is_asynchronous(step, _input(scope)),
         child_lifecycle=step.child_lifecycle,
+        is_retry=bool(scope.retries),
+        child_wait=scope.child_wait,
     )
 
 
@@ -212,6 +219,11 @@ def _failure_event(failure: Failure, *, submits: bool) -> EventType:
     if failure.error == TASK_TIMEOUT:
         return EventType.TASK_TIMED_OUT
     return EventType.TASK_SUBMIT_FAILED if submits else EventType.TASK_FAILED
+
+
+def waits_for_child(step: TaskStep) -> bool:
+    """Whether an attempt of the step waits for the end of the execution that it starts."""
+    return isinstance(step.target, FlowTarget) and _is_sync(step)
 
 
 def calls_function(scope: Scope, step: TaskStep) -> bool:

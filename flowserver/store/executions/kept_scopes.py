@@ -109,6 +109,7 @@ def kept_row(execution: Execution, scope: Scope) -> dict[str, Any]:
         "open_items": scope.open_items,
         "local": dump_json(scope.local),
         "step_input": None if scope.step_input is None else dump_json(scope.step_input),
+        "child_wait": scope.child_wait,
         "has_failed": int(scope.has_failed or scope.wait is WaitKind.REDRIVE),
     }
 
@@ -151,6 +152,7 @@ def kept_scope(row: Any) -> Scope:
         next_item=row.next_item if is_in_step else 0,
         open_items=row.open_items if is_in_step else 0,
         document_bytes=text_bytes(row.local) + (text_bytes(row.step_input) if is_in_step else 0),
+        child_wait=row.child_wait,
         has_failed=bool(row.has_failed),
     )
 

@@ -10,7 +10,7 @@ from flowserver.machine.events import cut
 from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.store.executions.history import find_parts
 from flowserver.store.executions.stored_execution import SavedScope, StoredExecution
-from flowserver.store.schema.tables import TASK, execution_documents, executions, finished_items, scopes
+from flowserver.store.schema.tables import TASK, execution_documents, executions, finished_items, kept_items, scopes
 from flowserver.store.sql.list_parameter import among, texts
 from flowserver.store.sql.prepared import fetch_all, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_text
@@ -105,12 +105,14 @@ def _note_parts(connection: Connection, stored: StoredExecution) -> None:
                         stored.parts.note(part.value, stored_as[part.name], json_bytes(part.value))
 
 
-def load_finished(connection: Connection, stored: StoredExecution, scope_ids: Iterable[int]) -> None:
-    """Load all finished branches and iterations of these scopes. Raises ValueError if one is damaged."""
-    execution = stored.execution
+def load_finished(
+    connection: Connection, stored: StoredExecution, scope_ids: Iterable[int], *, are_kept: bool = False
+) -> None:
+    """Load all finished branches and iterations of these scopes, live or kept. Raises ValueError if one is damaged."""
+    execution, query = stored.execution, _LOAD_KEPT if are_kept else _LOAD_FINISHED
     for scope_id in scope_ids:
         finished = execution.scopes[scope_id].finished
-        for row in fetch_rows(connection, _LOAD_FINISHED, {"b_id": execution.execution_id, "b_scope": scope_id}):
+        for row in fetch_rows(connection, query, {"b_id": execution.execution_id, "b_scope": scope_id}):
             damage = damage_in(row, _FINISHED_CHECKS)
             try:
                 if damage is None and row.item not in finished:
@@ -234,6 +236,9 @@ _FIND_CALLING_SCOPE = (
 _LOAD_FINISHED = select(finished_items.c.item, finished_items.c.local).where(
     finished_items.c.execution_id == bindparam("b_id"), finished_items.c.scope_id == bindparam("b_scope")
 )
+_LOAD_KEPT = select(kept_items.c.item, kept_items.c.local).where(
+    kept_items.c.execution_id == bindparam("b_id"), kept_items.c.scope_id == bindparam("b_scope")
+)
 _FINISHED_CHECKS = checks_of((finished_items.c.item, finished_items.c.local))
 _HEADER_CHECKS = checks_of(_HEADER)
 _SCOPE_CHECKS = checks_of(scopes.c)
@@ -295,6 +300,7 @@ def _scope(row: Any) -> Scope:
         option=row.option,
         next_item=row.next_item,
         open_items=row.open_items,
+        child_wait=row.child_wait,
         document_bytes=text_bytes(row.local) + (0 if row.step_input is None else text_bytes(row.step_input)),
     )
 

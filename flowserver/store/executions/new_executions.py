@@ -18,6 +18,12 @@ class StartingStep(msgspec.Struct, frozen=True):
     wait_id: int
     owns: bool
     """Start the execution only while the attempt waits for it, and stop it when the attempt no longer does."""
+    numbers_names: bool = False
+    """Start it under NAME-2, NAME-3 … if an earlier execution of the same parent has the name."""
+    is_retry: bool = False
+    """Whether an attempt of the same entry of the step has failed before."""
+    has_new_token: bool = False
+    """Whether it gets a task token that an execution that runs does not have, so that it must be another one."""
 
 
 class NewExecution(msgspec.Struct, frozen=True):

@@ -9,8 +9,11 @@ EVENTS_PER_SCOPE = 10
 """A redrive records at most so many events for a scope before it waits again, and must have room for them."""
 
 
-def why_not(stored: StoredExecution, limits: Limits) -> str | None:
-    """Why an execution that does not run cannot be redriven, by its header alone; None if it can."""
+def why_not(stored: StoredExecution, limits: Limits, *, is_taken_up: bool = False) -> str | None:
+    """Why an execution that does not run cannot be redriven, by its header alone; None if it can.
+
+    `is_taken_up`: by a step of its parent, which then waits for its end again.
+    """
     execution = stored.execution
     if stored.unreadable is not None:
         return stored.unreadable
@@ -18,7 +21,7 @@ def why_not(stored: StoredExecution, limits: Limits) -> str | None:
         return "it has succeeded"
     if stored.flow_id == HIDDEN:
         return "it is being deleted"
-    if execution.callback_token is not None:
+    if execution.callback_token is not None and not is_taken_up:
         return "the step that it reports to has taken its end; redrive the execution of that step"
     if execution.next_event_id + EVENTS_PER_SCOPE >= limits.events_max:
         return f"its history has no room: {execution.next_event_id - 1} events of events_max, {limits.events_max}"

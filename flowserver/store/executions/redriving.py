@@ -14,13 +14,23 @@ from flowserver.base.limits import Limits
 from flowserver.machine.messages import Redrive
 from flowserver.machine.redrive import finished_items_needed, waits_only
 from flowserver.machine.redrive_places import fit
-from flowserver.machine.state import WaitKind
+from flowserver.machine.state import Status, WaitKind
 from flowserver.store.definition_cache import DefinitionCache
+from flowserver.store.executions.continued_children import choose_children
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import load_finished
+from flowserver.store.executions.new_executions import StartingStep
 from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting
 from flowserver.store.executions.stored_execution import StoredExecution
 from flowserver.store.versions.resolving import share_version
+
+
+class Taker(msgspec.Struct, frozen=True):
+    """The attempt of a sub-flow step that continues the execution of an earlier attempt, and waits for its end."""
+
+    step: StartingStep
+    callback_token: str
+    """By which the execution reports its end from now on."""
 
 
 class RedriveRequest(msgspec.Struct, frozen=True):
@@ -38,12 +48,16 @@ class RedriveRequest(msgspec.Struct, frozen=True):
     """Whether the execution keeps its definition."""
     version: int | None = None
     """The number of another definition, if that is a published version."""
+    starts_children: bool = False
+    """Whether its sub-flow steps start new executions instead of continuing those of their last attempts."""
+    taker: Taker | None = None
+    """The step that takes the execution up, if not a caller redrives it. Its plan is the default one, at any event."""
 
 
 class Refusal(NamedTuple):
-    """Why nothing is redriven, as the receipt says it."""
+    """Why no step of the execution is redriven, as the receipt says it. TAKEN: the taker gets its end as it is."""
 
-    kind: Literal["REPEATED", "RUNNING", "NOT_NOW", "REFUSED"]
+    kind: Literal["REPEATED", "RUNNING", "NOT_NOW", "REFUSED", "STALE", "TAKEN"]
     reason: str = ""
 
 
@@ -60,12 +74,53 @@ def prepare_redrive(
     The scopes of a running execution that is to start over are in memory; they are as if it had kept them.
     """
     execution = stored.execution
+    if request.taker is not None:
+        refusal = _prepare_taking_up(connection, definitions, stored, message, request, request.taker, limits)
+        if refusal is None or refusal.kind == "TAKEN":
+            execution.callback_token = request.taker.callback_token
+        return refusal
+    return _prepare(connection, definitions, stored, message, request, limits)
+
+
+def _prepare_taking_up(
+    connection: Connection,
+    definitions: DefinitionCache,
+    stored: StoredExecution,
+    message: Redrive,
+    request: RedriveRequest,
+    taker: Taker,
+    limits: Limits,
+) -> Refusal | None:
+    """The same for a step of the parent. A running execution goes on; a successful one has a result."""
+    execution = stored.execution
+    if execution.callback_token == taker.callback_token:
+        return Refusal("REPEATED")
+    if execution.status is Status.SUCCEEDED or (execution.is_running and not execution.waiting_steps):
+        return Refusal("TAKEN")
+    now = msgspec.structs.replace(
+        request,
+        definition_id=stored.definition_id,
+        last_event_id=execution.next_event_id - 1,
+        redrive_count=execution.redrive_count,
+    )
+    return _prepare(connection, definitions, stored, message, now, limits)
+
+
+def _prepare(
+    connection: Connection,
+    definitions: DefinitionCache,
+    stored: StoredExecution,
+    message: Redrive,
+    request: RedriveRequest,
+    limits: Limits,
+) -> Refusal | None:
+    execution = stored.execution
     token = request.client_token
     if token in (stored.redrive_token, redrive_token_of(connection, execution.execution_id)):
         return Refusal("REPEATED")
     if execution.is_running and not (message.starts_over and waits_only(execution)):
         return _prepare_waiting(connection, stored, message, request, limits)
-    reason = None if execution.is_running else why_not(stored, limits)
+    reason = None if execution.is_running else why_not(stored, limits, is_taken_up=request.taker is not None)
     if reason is not None:
         return Refusal("REFUSED", reason)
     if execution.next_event_id - 1 != request.last_event_id:
@@ -86,6 +141,7 @@ def prepare_redrive(
     else:
         take_kept(connection, execution.execution_id)
     load_finished(connection, stored, finished_items_needed(execution, message))
+    choose_children(connection, execution, limits, anew=request.starts_children)
     stored.definition_id = request.definition_id
     stored.flow_version, stored.flow_alias = request.version, None
     if request.is_same:
@@ -113,6 +169,7 @@ def _prepare_waiting(
     is_other |= request.definition_id != stored.definition_id or message.starts_over
     if is_other or request.redrive_count != execution.redrive_count:
         return Refusal("NOT_NOW")
+    choose_children(connection, execution, limits, anew=request.starts_children)
     stored.flow_version, stored.flow_alias = version_of(connection, execution.execution_id)
     stored.redrive_token = request.client_token
     return None

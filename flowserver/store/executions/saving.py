@@ -34,6 +34,13 @@ from flowserver.store.sql.prepared import execute_many, write_later
 from flowserver.store.sql.unreadable import storable
 
 
+class TakenUp(NamedTuple):
+    """Who gets the end of an execution from now on: a step of its parent that continues it."""
+
+    callback_token: str
+    parent_wait: int
+
+
 @dataclass(slots=True)
 class Changes:
     """Everything that the turns of one batch changed in one execution."""
@@ -50,6 +57,7 @@ class Changes:
     is_redriven: bool = False
     has_begun_again: bool = False
     """Whether that redrive found it ended."""
+    taken_up: TakenUp | None = None
     begins_to_wait: bool = False
     """Whether its error and failed step are to be saved although it runs: a step waits for a redrive."""
     unwanted: list[str] = field(default_factory=list)
@@ -65,7 +73,12 @@ class Changes:
     @property
     def is_saved(self) -> bool:
         """Whether there is anything to save."""
-        return bool(self.events or self.touched or self.removed)
+        return bool(self.events or self.touched or self.removed or self.taken_up)
+
+    @property
+    def is_only_taken_up(self) -> bool:
+        """Whether nothing has changed but who gets the execution's end, which it may have had before."""
+        return self.taken_up is not None and not self.events
 
     def add(self, *turns: Turn) -> None:
         """Add turns. A call that an earlier turn ordered and a later one settled is removed."""
@@ -120,9 +133,16 @@ def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
     results = [
         each.stored.execution
         for each in batch
-        if each.is_redriven or each.begins_to_wait or (not each.is_new and not each.stored.execution.is_running)
+        if each.is_redriven
+        or each.begins_to_wait
+        or (not each.is_new and not each.stored.execution.is_running and not each.is_only_taken_up)
     ]
     save_headers(connection, new, old, redriven, results)
+    takers = [(each.stored.execution.execution_id, each.taken_up) for each in batch if each.taken_up is not None]
+    write_later(connection, _TAKE_UP, [{"b_id": each, **taker._asdict()} for each, taker in takers])
+
+
+_TAKE_UP = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(stop_due=false())
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
@@ -243,6 +263,7 @@ def _counters(execution: Execution, scope: Scope) -> dict[str, Any]:
         "next_item": scope.next_item,
         "open_items": scope.open_items,
         "child_execution_id": _child_of(execution, scope),
+        "child_wait": scope.child_wait,
     }
 
 
@@ -275,7 +296,7 @@ _UPDATE_SCOPE = {
 def _child_of(execution: Execution, scope: Scope) -> str | None:
     if scope.wait is not WaitKind.CHILD:
         return None
-    return child_execution_id(execution.execution_id, scope.scope_id, scope.wait_id)
+    return child_execution_id(execution.execution_id, scope.scope_id, scope.child_wait or scope.wait_id)
 
 
 def _mark_unwanted(connection: Connection, batch: Sequence[Changes]) -> None:
@@ -333,9 +354,15 @@ def park_execution(connection: Connection, execution_id: str, error: str) -> Non
     connection.execute(parked.values(parked_error=storable(error), version=executions.c.version + 1))
 
 
-def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
-    """The results of these ended executions have reached the waiting tasks."""
-    write_later(connection, _CLEAR_CALLBACK, [{"b_id": each} for each in execution_ids])
+def clear_callbacks(connection: Connection, delivered: Sequence[tuple[str, str | None]]) -> None:
+    """The results of these ended executions have reached the waiting tasks, each by a token, None for any.
+
+    An execution that was taken up since has another token, and may have ended once more.
+    """
+    write_later(connection, _CLEAR_ANY, [{"b_id": each} for each, token in delivered if token is None])
+    by_token = [{"b_id": each, "b_token": token} for each, token in delivered if token is not None]
+    write_later(connection, _CLEAR_CALLBACK, by_token)
 
 
-_CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=false())
+_CLEAR_ANY = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=false())
+_CLEAR_CALLBACK = _CLEAR_ANY.where(executions.c.callback_token == bindparam("b_token"))

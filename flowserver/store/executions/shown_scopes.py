@@ -27,7 +27,17 @@ def read_kept(connection: Connection, execution_id: str) -> list[Scope]:
 
 
 _KINDS = frozenset(map(str, WaitKind))
-_PLACE = ("scope_id", "parent_id", "list_id", "item", "step_index", "entered_event_id", "attempt", "option")
+_PLACE = (
+    "scope_id",
+    "parent_id",
+    "list_id",
+    "item",
+    "step_index",
+    "entered_event_id",
+    "attempt",
+    "option",
+    "child_wait",
+)
 
 
 def _columns(table: Any, names: Sequence[str]) -> list[Any]:
@@ -66,4 +76,5 @@ def _scope(row: Any) -> Scope:
         entered_event_id=row.entered_event_id,
         attempt=row.attempt,
         option=row.option,
+        child_wait=row.child_wait,
     )

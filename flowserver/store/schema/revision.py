@@ -42,6 +42,7 @@ REVISIONS: Final = (
     "0029",
     "0030",
     "0031",
+    "0032",
 )
 """The revision of every migration, oldest first."""
 

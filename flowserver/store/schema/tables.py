@@ -182,6 +182,7 @@ scopes = Table(
     *required(Integer, "next_item", "open_items"),
     Column("local", Text, nullable=False),
     *optional(Text, "step_input", "child_execution_id"),
+    Column("child_wait", Integer),
     CheckConstraint(
         "wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'redrive', 'done')",
         name="wait",
@@ -193,7 +194,8 @@ scopes = Table(
 """One row per live scope: its state, its one reason to wake up, and the node that makes its call, together.
 
 There is no second table of timers or tasks that could disagree with it. `child_execution_id` is the execution that a
-scope with the wait `child` waits for.
+scope with the wait `child` waits for. `child_wait` is the number of the wait whose attempt started it, and stays when
+that execution has ended: a redrive continues it.
 """
 partial_index("ix_scopes_wake_at", scopes.c.wake_at, where=WAKES)
 partial_index("ix_scopes_node_id", scopes.c.node_id, scopes.c.execution_id, scopes.c.scope_id, where=TASK)
@@ -230,6 +232,7 @@ kept_scopes = Table(
     Column("local", Text, nullable=False),
     Column("step_input", Text),
     Column("has_failed", Integer, nullable=False, server_default=text("0")),
+    Column("child_wait", Integer),
     sqlite_with_rowid=False,
 )
 """The scopes with which an execution has ended that did not succeed, for a redrive; deleted with its history.

@@ -62,6 +62,7 @@ async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient) -> None:
         "again": [{"path": "broken", "why": "failed"}],
         "keptCount": 1,
         "kept": [{"step": "p", "times": 1, "undoneBy": None}],
+        "children": [],
     }
     await client.put("/v1/flows/order", json={"definition": PASS})
     response = await client.post(f"{HERE}/redrive", json={"dryRun": True, "definition": "current"})

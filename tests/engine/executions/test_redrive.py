@@ -539,12 +539,12 @@ async def test_kept_rows_are_deleted_with_the_execution(node: Node, shop: Shop) 
     assert left(node) == [0, 0, 0, 0, 0]
 
 
-async def test_the_execution_of_a_sub_flow_keeps_nothing(node: Node, shop: Shop) -> None:
+async def test_the_execution_of_a_sub_flow_keeps_its_scopes_too(node: Node, shop: Shop) -> None:
     await node.create_flow("f", PAY)
     await node.create_flow("g", "- {type: task, name: sub, resourceArn: 'acs:fnf:::flow/f', pattern: sync}")
     await node.start("g", "e")
     await node.end_of("g", "e")
-    assert left(node) == [0, 0, 1, 0, 0]  # that of g
+    assert left(node) == [0, 0, 2, 0, 0]
 
 
 async def test_a_damaged_row_is_reported_and_stays_unchanged(node: Node, shop: Shop) -> None:

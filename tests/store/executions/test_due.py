@@ -25,7 +25,7 @@ from flowserver.store.executions.due import (
     waits_for_call,
 )
 from flowserver.store.executions.lookups import count_running
-from flowserver.store.executions.saving import clear_callback, park_execution, release_tasks
+from flowserver.store.executions.saving import clear_callbacks, park_execution, release_tasks
 from flowserver.store.flows import count_flows, delete_flow, find_flow, list_flows
 from flowserver.store.schema.tables import scopes
 from flowserver.store.sql.database import Database
@@ -160,8 +160,8 @@ def test_due_callbacks(database: Database) -> None:
             "bad": DueCallback("bad", "token-bad", Status.FAILED, None, "E", "C"),
         }
         assert len(due_callbacks(connection, 1)) == 1
-        clear_callback(connection, ["ok", "unknown"])
-        clear_callback(connection, [])
+        clear_callbacks(connection, [("ok", None), ("unknown", None)])
+        clear_callbacks(connection, [])
         assert [each.execution_id for each in due_callbacks(connection, 9)] == ["bad"]
 
 

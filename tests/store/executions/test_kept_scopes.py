@@ -15,6 +15,7 @@ ROW = {
     "entered_event_id": 2,
     "attempt": 0,
     "option": None,
+    "child_wait": None,
     "next_item": 3,
     "open_items": 1,
     "local": "{}",

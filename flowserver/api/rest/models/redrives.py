@@ -16,6 +16,7 @@ from flowserver.api.rest.models.shared_types import (
     with_examples,
 )
 from flowserver.machine.state import Status
+from flowserver.operations.planned_children import PLANNED_MAX, Does
 from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveWish, Why
 from flowserver.operations.redrives import BulkRedrive, RefusedRedrive
 
@@ -38,6 +39,14 @@ FromStep = Annotated[
     Field(
         description="A step of the flow's own list of steps: the execution goes back to it, with the `$local` that it "
         "was entered with last. If absent, the execution goes on where it failed or was aborted."
+    ),
+]
+
+Children = Annotated[
+    Literal["continue", "new"],
+    Field(
+        description="What steps that run again do about their sub-flows: `continue` the executions of their last "
+        "attempts where these failed, or start `new` ones."
     ),
 ]
 
@@ -70,6 +79,7 @@ class RedriveExecution(RequestBody):
             description="Makes the redrive idempotent: with that of the execution's last redrive nothing changes.",
         ),
     ] = None
+    children: Children = "continue"
     dry_run: Annotated[bool, Field(description="Only say what the redrive would do.")] = False
 
     @property
@@ -80,6 +90,7 @@ class RedriveExecution(RequestBody):
             definition=wished(self.definition),
             input=self.input,
             client_token=self.client_token,
+            children=self.children,
         )
 
 
@@ -97,6 +108,27 @@ class StepKept(Resource):
     times: Annotated[int, Field(description="How often it has succeeded.")]
     undone_by: Annotated[
         str | None, Field(description="The later step that has undone its work, by the names of both; null if none.")
+    ]
+
+
+class SubFlowAgain(Resource):
+    """What a sub-flow step does when it runs again."""
+
+    parent: Annotated[str, Field(description="FLOW/NAME of the execution whose step it is.")]
+    path: Annotated[str, Field(description="The step.")]
+    does: Annotated[
+        Does,
+        Field(
+            description="`continues`: its last execution goes on where it failed. `starts`: a new one. `joins`: it "
+            "finds one of that name running, and does not wait for it. `fails`: at once."
+        ),
+    ]
+    child: Annotated[
+        str | None, Field(description="FLOW/NAME of that execution; null if there is none, or the key is not for it.")
+    ]
+    reason: Annotated[
+        str | None,
+        Field(description="Why the last execution is not continued, or the error with which the step fails."),
     ]
 
 
@@ -125,6 +157,7 @@ class RedrivePreview(Resource):
                 {"step": "charge", "times": 1, "undoneBy": "refund"},
                 {"step": "label", "times": 494, "undoneBy": None},
             ],
+            "children": [],
         }
     )
 
@@ -148,6 +181,13 @@ class RedrivePreview(Resource):
     ]
     kept_count: int
     kept: Annotated[list[StepKept], Field(description=f"Steps that do not, at most {SHOWN_MAX}.")]
+    children: Annotated[
+        list[SubFlowAgain],
+        Field(
+            description=f"What sub-flow steps do that run again at once, at most {PLANNED_MAX}, also those of "
+            "executions that are continued."
+        ),
+    ]
 
     @classmethod
     def of(cls, plan: RedrivePlan) -> Self:
@@ -166,6 +206,12 @@ class RedrivePreview(Resource):
             kept=[
                 StepKept(step=name, times=times, undone_by=plan.undone.get(name))
                 for name, times in list(plan.kept.items())[:SHOWN_MAX]
+            ],
+            children=[
+                SubFlowAgain(
+                    parent=each.parent, path=each.path, does=each.does, child=each.child, reason=each.reason or None
+                )
+                for each in plan.children
             ],
         )
 
@@ -197,6 +243,7 @@ class RedriveMany(RequestBody):
     ] = None
     definition: DefinitionChoice = "same"
     from_: Annotated[FromStep, Field(alias="from")] = None
+    children: Children = "continue"
     client_token: Annotated[
         str | None,
         Field(

@@ -14,7 +14,7 @@ LIMITS = Limits()
 
 NAME_PATTERN = "^" + NAME.pattern.replace(r"\Z", "$")
 DEFINITION_CHOICE_PATTERN = "^(same|current|[1-9][0-9]{0,8})$"
-EXECUTION_PATTERN = r"^[A-Za-z0-9_:-]{1,165}$"
+EXECUTION_PATTERN = r"^[A-Za-z0-9_:-]{1,168}$"
 PREFIX_PATTERN = r"^[A-Za-z0-9_:./-]*$"
 TOKEN_PATTERN = r"^[A-Za-z0-9_:./-]+$"  # noqa: S105 - a pattern, no secret
 QUALIFIER_PATTERN = r"^([A-Za-z_][A-Za-z0-9_-]{0,127}|[0-9]{1,9})$"

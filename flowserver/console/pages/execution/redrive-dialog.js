@@ -9,12 +9,13 @@ import { ExecutionLink } from "./execution-link.js";
 const PLAN_MS = 250;
 const SHOWN = 8;
 
-/** @typedef {{from: string, definition: string, version: string, hasInput: boolean, input: string}} Wish */
+/** @typedef {{from: string, definition: string, version: string, hasInput: boolean, input: string, children: string}} Wish */
 
 /** The request, as text so that the input keeps the digits of its integers. @param {Wish} wish @param {object} more */
 export function requestOf(wish, more) {
   const fields = /** @type {Record<string, any>} */ ({ definition: wish.definition === "version" ? Number(wish.version) : wish.definition, ...more });
   if (wish.from) fields.from = wish.from;
+  if (wish.children === "new") fields.children = "new";
   const text = JSON.stringify(fields);
   return wish.hasInput ? `${text.slice(0, -1)},"input":${objectText(wish.input, "The input")}}` : text;
 }
@@ -33,7 +34,7 @@ function faultOf(wish) {
 
 /** @param {{run: import("./run.js").Run, execution: any, graph: any, onClose: () => void}} props */
 export function RedriveDialog({ run, execution, graph, onClose }) {
-  const [wish, setWish] = useState(/** @type {Wish} */ ({ from: "", definition: "same", version: "", hasInput: false, input: "" }));
+  const [wish, setWish] = useState(/** @type {Wish} */ ({ from: "", definition: "same", version: "", hasInput: false, input: "", children: "continue" }));
   const token = useMemo(() => crypto.getRandomValues(new Uint32Array(2)).join("-"), []);
   const fault = faultOf(wish);
   const plan = usePlan(run, fault ? null : requestOf(wish, { dryRun: true }));
@@ -68,6 +69,10 @@ export function RedriveDialog({ run, execution, graph, onClose }) {
         <option value="same">the one it ended with</option><option value="current">the flow's present one</option><option value="version">a published version</option>
       </select></label>
     ${wish.definition === "version" && html`<label class="field"><span>Version</span><input inputmode="numeric" value=${wish.version} onInput=${(/** @type {any} */ event) => change({ version: value(event) })} /></label>`}
+    ${((plan.data?.children ?? []).length > 0 || wish.children === "new") && html`<label class="field"><span>Sub-flows</span>
+      <select value=${wish.children} onChange=${(/** @type {any} */ event) => change({ children: value(event) })}>
+        <option value="continue">continue the executions that failed</option><option value="new">start new executions</option>
+      </select></label>`}
     ${!wish.from && html`<label class="row"><input type="checkbox" checked=${wish.hasInput} onChange=${editInput} /> Edit the input of the step</label>`}
     <${Problem} error=${error} />
     ${wish.hasInput && html`<label class="field"><span>Input of the step; it replaces what the mappings gave</span>
@@ -117,5 +122,8 @@ function Plan({ plan }) {
     ${undone.length > 0 && html`<p class="redrive-undone" role="alert">Kept, although undone since: ${undone.join(", ")}.</p>`}
     <ul>${data.again.slice(0, SHOWN).map((/** @type {any} */ each) => html`<li key=${each.path}><code>${each.path}</code> <span class="muted">${each.why}</span></li>`)}
       ${data.againCount > SHOWN && html`<li class="muted">and ${(data.againCount - SHOWN).toLocaleString()} more</li>`}</ul>
+    ${(data.children ?? []).length > 0 && html`<p>Sub-flows</p><ul class="redrive-children">${data.children.slice(0, SHOWN).map((/** @type {any} */ each) => html`<li><code>${each.path}</code> <span class="muted">of ${each.parent} ${each.does}</span>
+      ${each.child && html` <${ExecutionLink} of=${each.child} />`}${each.reason && html` <span class="muted">${each.reason}</span>`}</li>`)}
+      ${data.children.length > SHOWN && html`<li class="muted">and ${(data.children.length - SHOWN).toLocaleString()} more</li>`}</ul>`}
   </div>`;
 }
