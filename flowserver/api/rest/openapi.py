@@ -23,6 +23,7 @@ from flowserver.api.rest.models.executions import (
     ExecutionState,
     StartExecution,
     StopExecution,
+    StoppedExecution,
 )
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
 from flowserver.api.rest.models.functions import (
@@ -80,7 +81,7 @@ MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(FlowVersionPage, FlowVersion, PublishVersion),
     *(FlowAliasPage, FlowAlias, CreateAlias, PutAlias, UpdateAlias),
-    *(ExecutionPage, Execution, ExecutionState, StartExecution, StopExecution),
+    *(ExecutionPage, Execution, ExecutionState, StartExecution, StopExecution, StoppedExecution),
     *(StepPage, StepChanges, IterationPage, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
