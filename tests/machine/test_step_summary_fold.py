@@ -509,3 +509,25 @@ def test_a_redrive_takes_no_edge_to_what_it_enters_again() -> None:
     assert _edges(steps["a"]) == {("both", "next", None): 1}
     assert _edges(steps["both"]) == {("both[0].pay", "branch", 0): 1}
     assert _edges(steps["both[0].pay"]) == {(None, "next", None): 1}
+
+
+def test_options_that_no_choice_has_are_not_counted() -> None:
+    steps = _told("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":"both"}')
+    assert steps["c"].options == {}
+    assert _edges(steps["c"]) == {}
+
+
+def test_a_choice_that_a_redrive_enters_again_counts_its_option_once() -> None:
+    steps = _told(
+        *("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":1}', "StepEntered own 3"),
+        *("StepFailed own 4", "ExecutionFailed - 5", "ExecutionRedriven - 6"),
+        *('StepEntered c 7 {"resumes":2}', 'StepStarted c 8 {"option":1}', 'StepEntered own 9 {"resumes":4}'),
+    )
+    assert steps["c"].options == {"1": 1}
+    assert _edges(steps["c"]) == {("c.own", "option", 1): 1}
+    assert steps["c"].shown_bytes == len("c") + EDGE_BYTES + len("c.own")
+
+
+def test_a_list_whose_step_is_still_open_has_no_way_to_its_end() -> None:
+    steps = _told("ExecutionStarted - 0", "StepEntered a 1", "ExecutionSucceeded - 2")
+    assert _edges(steps["a"]) == {}
