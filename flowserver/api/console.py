@@ -79,8 +79,8 @@ def is_page(scope: Scope) -> bool:
     if not (PAGES.match(scope["path"]) or UNKNOWN.match(scope["path"])):
         return False
     headers = dict(scope["headers"])
-    wanted = b"text/html" if scope["path"] == "/" else b"application/xhtml+xml"
-    if wanted not in headers.get(b"accept", b""):
+    accepted = headers.get(b"accept", b"")
+    if b"application/xhtml+xml" not in accepted and not (scope["path"] == "/" and b"text/html" in accepted):
         return False
     if headers.get(b"authorization", b"basic ")[:6].lower() != b"basic ":  # that of a proxy, which browsers repeat
         return False

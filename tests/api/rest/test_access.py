@@ -21,7 +21,7 @@ from tests.api.rest.conftest import PASS, assert_problem
 
 SCHEMAS = {"/v1/schemas/flow.json", "/v1/schemas/flowtest.json"}
 
-PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/v1/openapi.json", *SCHEMAS}
+PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/openapi.json", "/v1/openapi.json", *SCHEMAS}
 """Routes without authentication: they reveal only counts."""
 
 RPC = "/"

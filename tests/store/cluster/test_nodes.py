@@ -24,7 +24,8 @@ def test_a_node_counts_its_heartbeats(database: Database) -> None:
         assert beat(connection, "a", 200)
         assert not beat(connection, "gone", 200)
         mark_leaving(connection, "b")
-        assert list_nodes(connection) == [NodeRow("a", "session-a", 1, False), NodeRow("b", "session-b", 0, True)]
+        rows = [NodeRow("a", "session-a", 1, False, 200), NodeRow("b", "session-b", 0, True, 100)]
+        assert list_nodes(connection) == rows
 
 
 def test_nodes_are_removed(database: Database) -> None:
