@@ -21,7 +21,7 @@ AUDIT = """(runOnly) => axe.run(document, {
   runOnly, preload: false, resultTypes: ["violations"], selectors: false, ancestry: false, xpath: false,
 })"""
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}
-FIRST_PAINT_BYTES_MAX = 60_000
+FIRST_PAINT_BYTES_MAX = 64_000
 WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 390, "height": 844}
 

@@ -85,7 +85,9 @@ def check_operation(label: str, url: str, session: requests.Session) -> None:
     """Make the generated requests of one operation: a bounded number, without a database of earlier runs."""
 
     def check(case: Case) -> None:
-        case.call_and_validate(base_url=url, checks=CHECKS, session=session)
+        is_stream = case.path.endswith("/stream")  # whose schema is that of the text, not of each event
+        checks = [each for each in CHECKS if not (is_stream and each is response_schema_conformance)]
+        case.call_and_validate(base_url=url, checks=checks, session=session)
 
     bounds = settings(
         max_examples=EXAMPLES_MAX,
