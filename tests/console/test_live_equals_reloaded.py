@@ -34,7 +34,8 @@ LOOKS = """() => {
   return [...document.querySelectorAll(".graph-frame *, .timeline *")].map((element) => {
     const style = getComputedStyle(element);
     const set = [...element.attributes].filter((each) => each.value.trim());
-    const attributes = set.map((each) => `${each.name}=${each.name === "style" ? each.value.split(/; ?/).sort().join("; ") : each.value}`).sort();
+    const valueOf = ({ name, value }) => (name === "style" ? value.split(/; ?/).sort().join("; ") : value);
+    const attributes = set.map((each) => `${each.name}=${valueOf(each)}`).sort();
     const own = element.children.length ? "" : element.textContent;
     return [element.tagName, own, ...attributes, ...properties.map((name) => `${name}:${style[name]}`)].join(" | ");
   });
