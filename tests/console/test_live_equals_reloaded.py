@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.console.browser.settled import wait_until_settled
 from tests.simulation.functions import SUB, TOKEN, Functions
 from tests.simulation.generator import Generator
 from tests.support.function_server import Call, FunctionError, FunctionServer
@@ -122,7 +123,8 @@ def looks(page: Page, last: int) -> list[str]:
     """How each element of graph and timeline looks, once the page has all events."""
     expect(page.get_by_role("group", name="Scrubber")).to_contain_text(f"event {last:,} of {last:,}")
     expect(page.get_by_text(re.compile("^took "))).to_be_visible()
+    expect(page.get_by_role("group", name="Steps of the flow")).to_be_visible()  # its module comes after the page
     expect(page.get_by_role("treegrid", name="Timeline").get_by_role("row").first).to_be_visible()
-    page.evaluate("new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))")
+    wait_until_settled(page)
     found: list[str] = page.evaluate(LOOKS)
     return found
