@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from flowserver.client.errors import Unreadable
+from flowserver.client.step_parts import Attempt, Edge, Visit
 from flowserver.client.steps_again import StepAgain, SubFlowAgain
 
 Json = dict[str, Any]
@@ -332,24 +333,6 @@ class Iteration(Result, frozen=True):
     error: str | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """One attempt of a task; `last` is None while it runs."""
-
-    first: str
-    last: str | None = None
-    error: str | None = None
-
-
-class Edge(msgspec.Struct, frozen=True):
-    """Where control went from a step, and how often; `to` is None at the end of its list."""
-
-    to: str | None
-    kind: str
-    index: int | None = None
-    """The option, catch rule or branch; None for a default, and if the history does not record it."""
-    count: int = 0
-
-
 class Step(Result, frozen=True):
     """What became of one step of an execution; `pack[].label` is that step in all iterations of `pack`."""
 
@@ -371,6 +354,9 @@ class Step(Result, frozen=True):
     redrives: int = 0
     error: str | None = None
     iterations: Iterations | None = None
+    visits: list[Visit] = []
+    """The first and the last ten of its entries."""
+    visit_count: int = 0
     options: dict[str, int] = {}
     """How often a choice took each option: by its number, `default`, or `none`."""
     edges: list[Edge] = []

@@ -33,6 +33,10 @@ class Entry:
     """Its own; those that a redrive keeps are among them."""
     loop: Loop | None = None
     """The same, each iteration by itself; None unless the fold keeps them."""
+    visit: int = 0
+    """Its number among the visits of its step."""
+    error: str | None = None
+    """Of the step's failure."""
     is_resumed: bool = False
     """Whether a redrive has entered it again."""
     option: From | None = None

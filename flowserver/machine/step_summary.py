@@ -88,6 +88,36 @@ class Attempt(NamedTuple):
     error: str | None = None
 
 
+VISITS_KEPT: Final = 10
+"""So many visits are kept of a step, the first ones, and so many, the last ones."""
+
+VISIT_BYTES: Final = 400
+"""About what a visit takes with its attempts."""
+
+
+class Visit(NamedTuple):
+    """One entry of a step, from StepEntered to StepExited; instants in ms."""
+
+    first_ms: int
+    last_ms: int | None = None
+    """None while it runs."""
+    status: StepStatus = StepStatus.RUNNING
+    attempts: tuple[Attempt, ...] = ()
+    """The last attempts of a task, `ATTEMPTS_KEPT` at most."""
+    error: str | None = None
+
+
+def _begun(attempts: tuple[Attempt, ...], at_ms: int) -> tuple[Attempt, ...]:
+    return (*attempts[1 - ATTEMPTS_KEPT :], Attempt(at_ms))
+
+
+def _ended(attempts: tuple[Attempt, ...], at_ms: int, error: str | None) -> tuple[Attempt, ...]:
+    """The attempt that runs, if one does, has ended; with an error if it failed."""
+    if attempts and attempts[-1].last_ms is None:
+        return (*attempts[:-1], Attempt(attempts[-1].first_ms, at_ms, error))
+    return attempts
+
+
 @dataclass(slots=True)
 class StepSummary:
     """One step path. Counts are of entries: a step in a loop or an iteration is entered many times. Instants in ms."""
@@ -124,6 +154,10 @@ class StepSummary:
     """How often a choice took each option: by its number, `default`, or `none` if none held. Only what is recorded."""
     edges: dict[Edge, int] = field(default_factory=dict)
     """How often control left the step on each way. A step that a redrive enters again was not reached by a way."""
+    visits: tuple[Visit, ...] = ()
+    """The first and the last visits, those before redrives included; visits of a step in iterations may overlap."""
+    visit_count: int = 0
+    """Of all visits."""
     changed_event_id: int = 0
     """The last event that has changed any of this."""
 
@@ -133,27 +167,55 @@ class StepSummary:
         self.last_attempts = ()
         self.redrives += 1
 
-    def note_attempt(self, event: HistoryEvent) -> None:
-        """One of `ATTEMPT_EVENTS`."""
+    def begin_visit(self, at_ms: int) -> int:
+        """The step is entered; returns the number of the visit."""
+        first, last = self.visits[:VISITS_KEPT], self.visits[VISITS_KEPT:]
+        self.visits = (*first, *last[-VISITS_KEPT + 1 :], Visit(at_ms))
+        self.visit_count += 1
+        return self.visit_count - 1
+
+    def end_visit(self, number: int, at_ms: int, status: StepStatus, error: str | None) -> None:
+        """The step is left."""
+        visit, place = self._visit(number)
+        if visit is not None:
+            attempts = _ended(visit.attempts, at_ms, status)
+            self._put(place, Visit(visit.first_ms, at_ms, status, attempts, error))
+
+    def note_attempt(self, number: int, event: HistoryEvent) -> None:
+        """One of `ATTEMPT_EVENTS`, in the visit of that number."""
+        visit, place = self._visit(number)
         if event.type == EventType.TASK_SCHEDULED:
             self.attempts += 1
             if "[]" not in self.path:
-                self.last_attempts = (*self.last_attempts[1 - ATTEMPTS_KEPT :], Attempt(event.time_ms))
-        elif event.type == EventType.TASK_SUCCEEDED:
-            self.end_attempt(event.time_ms, None)
-        else:
+                self.last_attempts = _begun(self.last_attempts, event.time_ms)
+            if visit is not None:
+                self._put(place, visit._replace(attempts=_begun(visit.attempts, event.time_ms)))
+            return
+        error = None
+        if event.type != EventType.TASK_SUCCEEDED:
             self.error = text_in(facts_of(event).error)
-            self.end_attempt(event.time_ms, self.error or "")
+            error = self.error or ""
+        self.end_attempt(event.time_ms, error)
+        if visit is not None:
+            self._put(place, visit._replace(attempts=_ended(visit.attempts, event.time_ms, error)))
 
     def end_attempt(self, at_ms: int, error: str | None) -> None:
         """The attempt that runs, if one does, has ended; with an error if it failed."""
-        if self.last_attempts and self.last_attempts[-1].last_ms is None:
-            self.last_attempts = (*self.last_attempts[:-1], Attempt(self.last_attempts[-1].first_ms, at_ms, error))
+        self.last_attempts = _ended(self.last_attempts, at_ms, error)
+
+    def _visit(self, number: int) -> tuple[Visit | None, int]:
+        """The visit of that number, if it is kept, and its place."""
+        place = number if number < VISITS_KEPT else len(self.visits) - (self.visit_count - number)
+        return (self.visits[place] if number < VISITS_KEPT or place >= VISITS_KEPT else None), place
+
+    def _put(self, place: int, visit: Visit) -> None:
+        self.visits = (*self.visits[:place], visit, *self.visits[place + 1 :])
 
     @property
     def shown_bytes(self) -> int:
         """About how many bytes an answer needs for what is not of a fixed size."""
-        return len(self.path) + sum(EDGE_BYTES + len(edge.to or "") for edge in self.edges)
+        edges = sum(EDGE_BYTES + len(edge.to or "") for edge in self.edges)
+        return len(self.path) + edges + VISIT_BYTES * len(self.visits)
 
     @property
     def status(self) -> StepStatus:

@@ -21,6 +21,7 @@ from flowserver.machine.step_entries import Entry, From, OpenList, level_of, pre
 from flowserver.machine.step_summary import (
     ATTEMPT_EVENTS,
     EDGE_BYTES,
+    VISIT_BYTES,
     Edge,
     EdgeKind,
     StepStatus,
@@ -63,6 +64,8 @@ class StepSummaries:
         """By StepEntered the entries of foreach steps that failed or were cut short, since the last redrive."""
         self._resumable: dict[int, Entry] = {}
         """Those from before the last redrive that were not entered again."""
+        self.visits_kept = 0
+        """Visits that are kept, of all steps."""
         self._redrives = 0
         """Redrives of the execution that entered its open steps again."""
 
@@ -74,7 +77,7 @@ class StepSummaries:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        size = len(self) * ENTRY_BYTES + self._path_bytes
+        size = len(self) * ENTRY_BYTES + self._path_bytes + self.visits_kept * VISIT_BYTES
         return size if self.loops is None else size + self.loops.size
 
     def steps(self) -> list[StepSummary]:
@@ -176,7 +179,7 @@ class StepSummaries:
                 entry.started_event_id = event.event_id
                 self._take_option(entry, facts_of(event).option)
             case _ if event.type in ATTEMPT_EVENTS:
-                entry.step.note_attempt(event)
+                entry.step.note_attempt(entry.visit, event)
             case EventType.STEP_SUCCEEDED:
                 entry.end = StepStatus.SUCCEEDED
                 if entry.has_inner:
@@ -184,7 +187,7 @@ class StepSummaries:
             case EventType.STEP_FAILED:
                 self._fail(steps, entry, event)
             case EventType.STEP_WAITING_FOR_REDRIVE:
-                entry.step.error = text_in(facts_of(event).error)
+                entry.step.error = entry.error = text_in(facts_of(event).error)
                 entry.step.waiting += 1
             case EventType.STEP_EXITED:
                 steps.entries.pop()
@@ -193,6 +196,7 @@ class StepSummaries:
                 if is_in(facts_of(event).redriven):
                     entry.step.running -= 1
                     entry.step.entered -= 1
+                    entry.step.end_visit(entry.visit, event.time_ms, StepStatus.FAILED, entry.error)
                 else:
                     self._close(entry, entry.end, event.time_ms)
         self._move(steps, event.event_id)
@@ -216,6 +220,9 @@ class StepSummaries:
         self._go(level_of(steps), step.path)
         resumes = number_in(facts_of(event).resumes, 0)
         entry = Entry(step, f"{numbered}{event.step_name}", event.event_id, is_resumed=resumes > 0)
+        self.visits_kept -= len(step.visits)
+        entry.visit = step.begin_visit(event.time_ms)
+        self.visits_kept += len(step.visits)
         if not entry.is_resumed:
             entry.came_from = From(step, EdgeKind.OPTION)
         if steps.entries:
@@ -235,7 +242,7 @@ class StepSummaries:
 
     def _fail(self, steps: OpenList, entry: Entry, event: HistoryEvent) -> None:
         facts = facts_of(event)
-        entry.step.error = text_in(facts.error)
+        entry.step.error = entry.error = text_in(facts.error)
         entry.end = StepStatus.CAUGHT if is_in(facts.caught_by) else StepStatus.FAILED
         entry.rule = facts.catch_rule if isinstance(facts.catch_rule, int) else None
         steps.has_failed = entry.end is StepStatus.FAILED
@@ -335,6 +342,7 @@ class StepSummaries:
             case _:
                 step.cancelled += 1
         step.end_attempt(at_ms, end)
+        step.end_visit(entry.visit, at_ms, end, entry.error if end is not StepStatus.SUCCEEDED else None)
         if step.status is StepStatus.SUCCEEDED:
             step.error = None
         if entry.loop is not None:

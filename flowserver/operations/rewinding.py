@@ -32,6 +32,9 @@ ENTRIES_MAX: Final = 2_000
 10 ms.
 """
 
+VISITS_PER_ENTRY: Final = 5
+"""So many visits are pickled in the time of an entry."""
+
 LOOPS_AT_ONCE: Final = 500
 """Loops that one call pickles. Those of a foreach in a foreach are kept after their end, so there may be very many."""
 
@@ -90,7 +93,8 @@ class RewindableSummaries:
         """Make a snapshot; or later, if too few events have paid for it, or if it would take too long."""
         loops = len(self.newest.loops or ())
         paid_by = (self.newest.size - loops * (ENTRY_BYTES - LOOP_BYTES)) // BYTES_PER_EVENT
-        if len(self.newest) - loops > ENTRIES_MAX or self._added < paid_by:
+        entries = len(self.newest) - loops + self.newest.visits_kept // VISITS_PER_ENTRY
+        if entries > ENTRIES_MAX or self._added < paid_by:
             self._due += LATER
             return
         snapshot = _frozen(self.newest)

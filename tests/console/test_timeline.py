@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import Opened
-from tests.support.function_server import FunctionServer
+from tests.support.function_server import FunctionError, FunctionServer
 from tests.support.server import ServerProcess
 
 ORDER = """\
@@ -47,6 +47,80 @@ steps:
   - {type: pass, name: after}
   - {type: wait, name: rest, duration: 60}
 """
+
+
+LOOP = """\
+version: v1
+type: flow
+steps:
+  - type: pass
+    name: init
+    outputMappings: [{target: left, source: $input.left}]
+  - type: wait
+    name: rest
+    duration: $.pause
+    inputMappings: [{target: pause, source: "$local.left[0]"}]
+  - type: pass
+    name: next
+    inputMappings: [{target: left, source: $local.left}]
+    outputMappings: [{target: left, source: "$input.left[1]"}]
+  - {type: choice, name: again, choices: [{condition: $.left != 0, goto: rest}]}
+"""
+
+REDRIVEN = """\
+version: v1
+type: flow
+steps: [{type: task, name: once, resourceArn: 'acs:fc:::services/timeline/functions/once'}]
+"""
+
+
+def _bars(row: Locator) -> list[tuple[float, float]]:
+    """Begin and end of each of its bars, in pixels."""
+    boxes = [bar.bounding_box() for bar in row.locator(".timeline-bar").all()]
+    return [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+
+
+def test_each_visit_has_a_bar_and_what_takes_no_time_is_a_mark(page: Page, rest: httpx.Client) -> None:
+    rest.put("/v1/flows/loop", json={"definition": LOOP}).raise_for_status()
+    body = {"name": "one", "input": {"left": [1, [1, 0]]}}
+    rest.post("/v1/flows/loop/executions?wait=60", json=body).raise_for_status()
+    page.goto("/executions/loop/one")
+    timeline = page.get_by_role("treegrid", name="Timeline")
+    expect(timeline.get_by_role("row", name="rest").locator(".timeline-bar")).to_have_count(2)
+    (first, second), (gap, _) = _bars(timeline.get_by_role("row", name="rest"))
+    assert first < second <= gap
+    again = timeline.get_by_role("row", name="again")
+    expect(again.locator(".timeline-bar.mark")).to_have_count(2)
+    (mark, end), (later, _) = _bars(again)
+    assert end - mark < 20 and end < later
+    expect(again).to_contain_text("2 times · 0s")
+
+
+def test_of_very_many_visits_the_first_and_the_last_have_bars(page: Page, rest: httpx.Client) -> None:
+    left: object = 0
+    for _ in range(100):
+        left = [0, left]
+    rest.put("/v1/flows/long", json={"definition": LOOP}).raise_for_status()
+    rest.post("/v1/flows/long/executions?wait=60", json={"name": "one", "input": {"left": left}}).raise_for_status()
+    page.goto("/executions/long/one")
+    row = page.get_by_role("treegrid", name="Timeline").get_by_role("row", name="next")
+    expect(row.locator(".timeline-bar")).to_have_count(20)
+    expect(row).to_contain_text("×80 more")
+
+
+def test_the_failed_visit_stays_after_a_redrive(page: Page, rest: httpx.Client, server: ServerProcess) -> None:
+    failures = [FunctionError("Down")]
+    with FunctionServer(lambda _: failures.pop() if failures else {}) as functions:
+        functions.register(server.url, "timeline/once")
+        rest.put("/v1/flows/redriven", json={"definition": REDRIVEN}).raise_for_status()
+        rest.post("/v1/flows/redriven/executions?wait=60", json={"name": "one"}).raise_for_status()
+        rest.post("/v1/flows/redriven/executions/one/redrive", json={}).raise_for_status()
+        assert rest.get("/v1/flows/redriven/executions/one?wait=60").json()["status"] == "Succeeded"
+    page.goto("/executions/redriven/one")
+    bars = page.get_by_role("treegrid", name="Timeline").get_by_role("row", name="once").locator(".timeline-bar")
+    expect(bars).to_have_count(2)
+    expect(bars.nth(0)).to_have_class(re.compile("tone-fail"))
+    expect(bars.nth(1)).to_have_class(re.compile("tone-ok"))
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,8 @@ from flowserver.machine.step_paths import path_of
 from flowserver.machine.step_summary import (
     ATTEMPTS_KEPT,
     EDGE_BYTES,
+    VISIT_BYTES,
+    VISITS_KEPT,
     Attempt,
     EdgeKind,
     Iterations,
@@ -95,6 +97,9 @@ def _check(world: World) -> StepSummaries:
     for step in steps:
         ended = step.succeeded + step.caught + step.failed + step.cancelled
         assert step.entered == step.running + ended
+        assert len(step.visits) == min(step.visit_count, 2 * VISITS_KEPT)
+        if step.visit_count == len(step.visits) == step.entered:
+            assert sum(visit.last_ms is None for visit in step.visits) == step.running
         assert step.first_ms <= step.last_ms
         loop = step.iterations
         if loop is not None:
@@ -106,7 +111,10 @@ def _check(world: World) -> StepSummaries:
     assert summaries.loops is not None
     open_entries = len(summaries) - len(summaries.loops) - len(steps)
     assert not world.execution.is_running or open_entries <= 4 * len(world.execution.scopes)
-    assert summaries.size == ENTRY_BYTES * len(summaries) + _path_bytes(summaries) + summaries.loops.size
+    visits = sum(len(step.visits) for step in steps)
+    assert summaries.visits_kept == visits
+    of_steps = ENTRY_BYTES * len(summaries) + VISIT_BYTES * visits
+    assert summaries.size == of_steps + _path_bytes(summaries) + summaries.loops.size
     return summaries
 
 
@@ -511,23 +519,54 @@ def test_a_redrive_takes_no_edge_to_what_it_enters_again() -> None:
     assert _edges(steps["both[0].pay"]) == {(None, "next", None): 1}
 
 
-def test_options_that_no_choice_has_are_not_counted() -> None:
-    steps = _told("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":"both"}')
-    assert steps["c"].options == {}
-    assert _edges(steps["c"]) == {}
+def test_visits_are_kept_apart_with_their_attempts_and_across_redrives() -> None:
+    """The first and the last ones of a loop."""
+    lines = ["ExecutionStarted - 0"]
+    for _ in range(30):
+        cause = len(lines)
+        told = ("StepEntered", "StepStarted", "TaskScheduled", "TaskSucceeded", "StepSucceeded", "StepExited")
+        lines += [f"{type} poll {cause + number}" for number, type in enumerate(told)]
+    poll = _told(*lines)["poll"]
+    assert (poll.visit_count, len(poll.visits)) == (30, 2 * VISITS_KEPT)
+    begins = [visit.first_ms - NOW_MS for visit in poll.visits]
+    assert begins == [2 + 6 * number for number in (*range(10), *range(20, 30))]
+    assert all(visit.last_ms == visit.first_ms + 5 for visit in poll.visits)
+    assert all(visit.attempts == (Attempt(visit.first_ms + 2, visit.first_ms + 3),) for visit in poll.visits)
+
+    failed = ("ExecutionStarted - 0", "StepEntered pay 1", "StepStarted pay 2", "TaskScheduled pay 3")
+    failed += ('TaskFailed pay 4 {"error":"E1"}', 'StepFailed pay 5 {"error":"E1"}', "StepExited pay 6")
+    again = ("ExecutionFailed - 7", "ExecutionRedriven - 8", 'StepEntered pay 9 {"resumes":2}', "StepStarted pay 10")
+    before, now = _told(*failed, *again)["pay"].visits
+    assert (before.status, before.error, before.attempts[0].error) == (StepStatus.FAILED, "E1", "E1")
+    assert (now.status, now.last_ms, now.error) == (StepStatus.RUNNING, None, None)
 
 
-def test_a_choice_that_a_redrive_enters_again_counts_its_option_once() -> None:
-    steps = _told(
-        *("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":1}', "StepEntered own 3"),
-        *("StepFailed own 4", "ExecutionFailed - 5", "ExecutionRedriven - 6"),
-        *('StepEntered c 7 {"resumes":2}', 'StepStarted c 8 {"option":1}', 'StepEntered own 9 {"resumes":4}'),
+def test_a_visit_that_is_not_kept_ends_without_a_trace() -> None:
+    """Of many iterations side by side only the first and the last are kept."""
+    lines = ["ExecutionStarted - 0", "StepEntered pack 1", "StepStarted pack 2"]
+    lines += [f'IterationEntered pack 3 {{"index":{number},"total":30}}' for number in range(30)]
+    lines += [f"StepEntered label {4 + number}" for number in range(30)]
+    for type in ("TaskScheduled", "TaskSucceeded", "StepSucceeded", "StepExited"):
+        lines += [f"{type} label {len(lines) - 29 + number}" for number in range(30)]
+    label = _told(*lines)["pack[].label"]
+    assert (label.visit_count, len(label.visits), label.succeeded) == (30, 2 * VISITS_KEPT, 30)
+    assert all(visit.status is StepStatus.SUCCEEDED for visit in label.visits)
+    assert label.shown_bytes == len(label.path) + VISIT_BYTES * len(label.visits)
+
+
+def test_a_choice_that_a_redrive_enters_again_keeps_its_option() -> None:
+    lines = (
+        *("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":0}', "StepEntered own 3"),
+        *("StepFailed own 4", "StepExited own 5", "StepFailed c 6", "StepExited c 7", "ExecutionFailed - 8"),
+        *("ExecutionRedriven - 9", 'StepEntered c 10 {"resumes":2}', 'StepStarted c 11 {"option":0}'),
+        *("StepEntered own 12", "StepSucceeded own 13", "StepExited own 14", "StepSucceeded c 15", "StepExited c 16"),
+        "ExecutionSucceeded - 17",
     )
-    assert steps["c"].options == {"1": 1}
-    assert _edges(steps["c"]) == {("c.own", "option", 1): 1}
-    assert steps["c"].shown_bytes == len("c") + EDGE_BYTES + len("c.own")
+    steps = _told(*lines)
+    assert steps["c"].options == {"0": 1}
+    assert _edges(steps["c"]) == {("c.own", "option", 0): 1, (None, "after", 0): 1}
 
 
-def test_a_list_whose_step_is_still_open_has_no_way_to_its_end() -> None:
-    steps = _told("ExecutionStarted - 0", "StepEntered a 1", "ExecutionSucceeded - 2")
-    assert _edges(steps["a"]) == {}
+def test_what_a_damaged_history_says_of_options_and_ends_counts_nothing() -> None:
+    steps = _told("ExecutionStarted - 0", "StepEntered c 1", 'StepStarted c 2 {"option":{}}', "ExecutionSucceeded - 3")
+    assert (steps["c"].options, steps["c"].edges) == ({}, {})

@@ -5,15 +5,17 @@ import { Status, localTime, toneOf } from "./basics.js";
 import { duration } from "./durations.js";
 import { PAGE } from "./timeline-iterations.js";
 
-const BAR_PX_MIN = 6;
+const BAR_PX_MIN = 3;
+const MARK_PX = 6;
 /** An error goes before its bar if there is less room behind it. */
 const ERROR_PX = 120;
-/** With less room on both sides an error is written over its bar. */
-const ERROR_PX_MIN = 40;
+/** With less room on both sides an error is among the notes. */
+const ERROR_PX_MIN = 60;
 
 /**
- * @typedef {{row: import("./timeline-rows.js").Row, index: number, top: number, isAt: boolean, isSelected: boolean, x0: number, x1: number,
+ * @typedef {{row: import("./timeline-rows.js").Row, index: number, top: number, isAt: boolean, isSelected: boolean, px: string,
  *   trackPx: number, scale: import("./timeline-scale.js").Scale, onClick: () => void, onToggle: () => void, iterations: import("./timeline-iterations.js").Iterations}} RowProps
+ *   `px`: another one says that the bars are elsewhere
  * @extends {Component<RowProps>}
  */
 export class TimelineRow extends Component {
@@ -21,10 +23,7 @@ export class TimelineRow extends Component {
   shouldComponentUpdate(next) {
     const before = this.props;
     if (next.index !== before.index || next.top !== before.top || next.isAt !== before.isAt || next.isSelected !== before.isSelected) return true;
-    if (next.x0 !== before.x0 && !Number.isNaN(next.x0)) return true;
-    if (next.x1 !== before.x1 && !Number.isNaN(next.x1)) return true;
-    if (next.row.kind === "pager") return true;
-    if (next.row.parts.length && next.scale !== before.scale) return true;
+    if (next.px !== before.px || next.row.kind === "pager") return true;
     return next.row !== before.row && JSON.stringify(next.row) !== JSON.stringify(before.row);
   }
 
@@ -51,8 +50,9 @@ export class TimelineRow extends Component {
         <${Status} status=${row.isRunning ? (row.waits ?? row.status) : row.status} label="" />
         <span class="mono cut">${row.label}${row.hint && html` <span class="muted">${row.hint}</span>`}</span>
       </div>
-      <div role="gridcell" class="timeline-track" aria-label=${isReached ? undefined : "not reached"}>${isReached ? bar(props) : html`<span class="timeline-none">(not reached)</span>`}</div>
+      <div role="gridcell" class="timeline-track" aria-label=${isReached ? undefined : "not reached"}>${isReached ? track(props) : html`<span class="timeline-none">(not reached)</span>`}</div>
       <div role="gridcell" class="timeline-note" title=${[row.error, row.note].filter(Boolean).join(" · ")}>
+        ${row.error && isReached && !hasRoom(props) && html`<span class="timeline-error">${row.error}</span>`}
         ${row.note && html`<span class="number">${row.note}</span>`}
       </div>
     </div>`;
@@ -60,31 +60,50 @@ export class TimelineRow extends Component {
 }
 
 /** @param {RowProps} props */
-function bar({ row, x0, x1, scale, trackPx }) {
-  if (Number.isNaN(x0)) return null;
-  const width = Math.max(BAR_PX_MIN, x1 - x0);
-  const took = row.isRunning ? "runs" : `took ${duration(row.to - row.from)}`;
-  const title = `${row.path}\n${row.status}, ${took}, began ${localTime(row.from)}${row.error ? `\n${row.error}` : ""}`;
-  const names = `timeline-bar${row.isRunning ? " running" : ""}${row.waits || row.status === "WaitingForRedrive" || row.parts.length ? " waits" : ""}`;
-  return html`<div class=${names} title=${title} style=${{ left: `${x0}px`, width: `${width}px` }}>
-    ${row.parts.map((part) => {
-      const left = scale.x(part.from) - x0;
-      return html`<i class=${`tone-${part.tone}`} style=${{ left: `${left}px`, width: `${Math.max(3, scale.x(part.to) - x0 - left)}px` }}></i>`;
-    })}
-  </div>${row.error && words(row.error, x0, x0 + width, trackPx)}`;
+function track(props) {
+  const { row, scale } = props;
+  if (!row.bars.length) return null;
+  const { more } = row;
+  return html`${row.bars.map((each, index) => bar(row, each, index, scale))}
+    ${more && html`<span class="timeline-more" title=${`${more.count.toLocaleString()} more visits`}
+      style=${{ left: `${scale.x(more.from)}px`, width: `${Math.max(BAR_PX_MIN, scale.x(more.to) - scale.x(more.from))}px` }}>×${more.count.toLocaleString()} more</span>`}
+    ${row.error && hasRoom(props) && html`<span class="timeline-error" style=${besides(...extentOf(props))}>${row.error}</span>`}`;
 }
 
-/** An error where it has the most room beside its bar. @param {string} error @param {number} from @param {number} to @param {number} trackPx */
-function words(error, from, to, trackPx) {
-  const isOver = Math.max(from, trackPx - to) < ERROR_PX_MIN;
-  const style = isOver ? { right: `${trackPx - to + 4}px`, maxWidth: `${to - from - 8}px` } : besides(from, to, trackPx);
-  return html`<span class=${isOver ? "timeline-error over" : "timeline-error"} style=${style}>${error}</span>`;
+/** A visit or an iteration; of a task its attempts. What took no time is a mark. @param {import("./timeline-rows.js").Row} row @param {import("./timeline-rows.js").Bar} each @param {number} index @param {import("./timeline-scale.js").Scale} scale */
+function bar(row, each, index, scale) {
+  const { from, to, isRunning, parts, status } = each;
+  const [x0, x1] = [scale.x(from), scale.x(to)];
+  const took = isRunning ? "runs" : `took ${duration(to - from)}`;
+  const title = `${row.path}\n${status}, ${took}, began ${localTime(from)}${each.error ? `\n${each.error}` : ""}`;
+  const isWaiting = row.waits || (isRunning && row.status === "WaitingForRedrive");
+  const isMark = to === from && !isRunning;
+  const names = `timeline-bar tone-${isRunning && row.waits ? "wait" : toneOf(status)}${isMark ? " mark" : ""}${isRunning ? " running" : ""}${isWaiting ? " waits" : parts.length ? " tried" : ""}`;
+  return html`<div key=${index} class=${names} title=${title} style=${isMark ? { left: `${x0}px` } : { left: `${x0}px`, width: `${Math.max(BAR_PX_MIN, x1 - x0)}px` }}>
+    ${!isMark && parts.map((part) => {
+      const left = scale.x(part.from) - x0;
+      return html`<i class=${`tone-${part.tone}`} style=${{ left: `${left}px`, width: `${Math.max(BAR_PX_MIN, scale.x(part.to) - x0 - left)}px` }}></i>`;
+    })}
+  </div>`;
+}
+
+/** Where its bars begin and end. @param {RowProps} props @returns {[number, number, number]} */
+function extentOf({ row, scale, trackPx }) {
+  const ends = row.bars.map((each) => scale.x(each.to));
+  return [scale.x(row.bars[0].from), Math.max(...ends) + MARK_PX, trackPx];
+}
+
+/** Whether an error can be read beside the bars. @param {RowProps} props */
+function hasRoom(props) {
+  if (!props.row.bars.length) return false;
+  const [from, to, trackPx] = extentOf(props);
+  return Math.max(from, trackPx - to) >= ERROR_PX_MIN;
 }
 
 /** @param {number} from @param {number} to @param {number} trackPx */
 function besides(from, to, trackPx) {
   const isAfter = trackPx - to >= Math.min(from, ERROR_PX);
-  return isAfter ? { left: `${to + 6}px`, maxWidth: `${Math.max(0, trackPx - to - 6)}px` } : { right: `${trackPx - from + 6}px`, maxWidth: `${from - 6}px` };
+  return isAfter ? { left: `${to + 6}px`, right: "auto", maxWidth: `${Math.max(0, trackPx - to - 6)}px` } : { left: "auto", right: `${trackPx - from + 6}px`, maxWidth: `${from - 6}px` };
 }
 
 const FILTERS = [["done", "Succeeded", "✔"], ["failed", "Failed", "✕"], ["aborted", "Cancelled", "■"], ["running", "Running", "▸"]];

@@ -5,14 +5,19 @@ import { duration } from "./durations.js";
  * @typedef {{path: string, status: string, entered: number, running: number, waiting: number, attempts: number, redrives: number,
  *   error: string | null, began: string, last: string,
  *   iterations: {total: number, done: number, failed: number, aborted: number, running: number} | null,
- *   lastAttempts?: {first: string, last: string | null, error: string | null}[]}} Step as in step summaries
+ *   visits?: Visit[], visitCount?: number}} Step as in step summaries
+ * @typedef {{first: string, last: string | null, status: string, error: string | null,
+ *   attempts: {first: string, last: string | null, error: string | null}[]}} Visit
  * @typedef {{path: string, type: string, call?: {pattern: string} | null}} Node as in graphs of definitions
  * @typedef {{index: number, path: string, status: string, step: string | null, attempts: number, error: string | null, first: string, last: string}} Iteration
  * @typedef {{begins: number[], status: string}} Opened `begins`: the index that each page up to the one shown begins with
  * @typedef {{iterations: Iteration[], counts: NonNullable<Step["iterations"]>, nextToken: string | null}} Page
  * @typedef {{from: number, to: number, tone: string}} Part
+ * @typedef {{from: number, to: number, status: string, error: string | null, isRunning: boolean, parts: Part[]}} Bar
+ *   a visit of a step with its attempts, or an iteration
+ * @typedef {{from: number, to: number, count: number}} More  visits that the server does not tell one by one
  * @typedef {{key: string, kind: "step" | "iteration" | "pager", path: string, label: string, hint: string, depth: number, status: string,
- *   opens: boolean, isOpen: boolean, from: number, to: number, isRunning: boolean, waits: string | null, parts: Part[], note: string, error: string,
+ *   opens: boolean, isOpen: boolean, isRunning: boolean, waits: string | null, bars: Bar[], more: More | null, note: string, error: string,
  *   counts?: Step["iterations"], opened?: Opened, page?: Page, problem?: any, isEnd?: boolean}} Row
  */
 
@@ -68,10 +73,10 @@ export function busySpans(steps, nodes, now) {
   const holders = new Set(steps.map((step) => splitPath(step.path).parent));
   const byPath = new Map(nodes.map((node) => [node.path, node]));
   return steps.flatMap((step) => {
-    const [from, to] = [Date.parse(step.began), step.running ? now : Date.parse(step.last)];
+    const { bars, more } = barsOf(step, now);
     const works = !holders.has(step.path) && !waitOf(byPath.get(step.path)) && step.waiting === 0;
-    if (works) return [{ from, to }];
-    return step.running ? [{ from, to: from }] : [{ from, to: from }, { from: to, to }];
+    if (works) return more ? [...bars, more] : bars;
+    return bars.flatMap(({ from, to, isRunning }) => (isRunning ? [{ from, to: from }] : [{ from, to: from }, { from: to, to }]));
   });
 }
 
@@ -88,17 +93,39 @@ function noteOf(step) {
   const retried = step.attempts - step.entered;
   if (retried > 0) notes.push(`×${retried.toLocaleString()} retried`);
   if (step.redrives) notes.push(`${step.redrives} redrive${step.redrives > 1 ? "s" : ""}`);
-  if (!step.running) notes.push(duration(Date.parse(step.last) - Date.parse(step.began)));
+  const took = step.running ? null : tookOf(step);
+  if (took !== null) notes.push(duration(took));
   return notes.filter(Boolean).join(" · ");
 }
 
-/** @param {Step} step @param {number} now @returns {Part[]} */
-function partsOf(step, now) {
-  return (step.lastAttempts ?? []).map(({ first, last, error }) => ({
+/** How long its visits took since it began last, without the time between them; null if some are not told. @param {Step} step */
+function tookOf(step) {
+  const bars = barsOf(step, NaN).bars.filter((bar) => bar.from >= Date.parse(step.began));
+  if (step.path.includes("[]")) return Date.parse(step.last) - Date.parse(step.began); // side by side
+  return bars.length < step.entered ? null : bars.reduce((sum, bar) => sum + bar.to - bar.from, 0);
+}
+
+/** A bar for each visit that the server tells, and where the others were. @param {Step} step @param {number} now */
+function barsOf(step, now) {
+  const visits = step.visits ?? [];
+  /** @type {Bar[]} */
+  const bars = visits.map(({ first, last, status, error, attempts }) => ({
     from: Date.parse(first),
     to: last === null ? now : Date.parse(last),
-    tone: error !== null ? "fail" : last === null ? "run" : "ok",
+    status,
+    error,
+    isRunning: last === null,
+    parts: attempts.map((each) => ({
+      from: Date.parse(each.first),
+      to: each.last === null ? now : Date.parse(each.last),
+      tone: each.error !== null ? "fail" : each.last === null ? "run" : "ok",
+    })),
   }));
+  const count = (step.visitCount ?? 0) - visits.length;
+  const middle = visits.length / 2;
+  /** @type {More | null} */
+  const more = count > 0 ? { from: bars[middle - 1].to, to: Math.max(bars[middle - 1].to, bars[middle].from), count } : null;
+  return { bars, more };
 }
 
 /**
@@ -123,8 +150,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
     const opens = step.iterations !== null && !path.includes("[]");
     rows.push({
       ...base, status: step.waiting ? "WaitingForRedrive" : step.status, opens, isOpen: opened.has(path),
-      from: Date.parse(step.began), to: step.running ? now : Date.parse(step.last), isRunning: step.running > 0,
-      waits: waitOf(nodeAt.get(path)), parts: partsOf(step, now), note: noteOf(step), error: step.error ?? "",
+      ...barsOf(step, now), isRunning: step.running > 0, waits: waitOf(nodeAt.get(path)), note: noteOf(step), error: step.error ?? "",
     });
     if (opens) addIterations(path, depth + 1, step.iterations);
   }
@@ -143,10 +169,11 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
       const isRunning = each.status === "Running";
       const retried = each.attempts > 1 ? [`${each.attempts} attempts`] : [];
       const took = isRunning ? [] : [duration(Date.parse(each.last) - Date.parse(each.first))];
+      const [from, to, error] = [Date.parse(each.first), isRunning ? now : Date.parse(each.last), each.error ?? ""];
       rows.push({
         ...NOTHING, key: each.path, kind: "iteration", path: each.path, label: `[${each.index}]`, hint: each.status === "Succeeded" || !each.step ? "" : `at ${each.step}`,
-        depth, status: each.status, opens: inner.length > 0, isOpen: opened.has(each.path), from: Date.parse(each.first),
-        to: isRunning ? now : Date.parse(each.last), isRunning, note: [...retried, ...took].join(" · "), error: each.error ?? "",
+        depth, status: each.status, opens: inner.length > 0, isOpen: opened.has(each.path),
+        bars: [{ from, to, status: each.status, error, isRunning, parts: [] }], isRunning, note: [...retried, ...took].join(" · "), error,
       });
       if (opened.has(each.path)) for (const loop of inner) addInner(loop, each, depth + 1);
     }
@@ -165,7 +192,7 @@ export function rowsOf({ steps, nodes, now, opened, pages }) {
 
 const NOTHING = {
   key: "", kind: /** @type {const} */ ("step"), path: "", label: "", hint: "", depth: 0, status: "NotReached", opens: false, isOpen: false,
-  from: NaN, to: NaN, isRunning: false, waits: null, parts: /** @type {Part[]} */ ([]), note: "", error: "",
+  isRunning: false, waits: null, bars: /** @type {Bar[]} */ ([]), more: null, note: "", error: "",
 };
 
 /** Whether a foreach is in that iteration, and in no further foreach within it. @param {string} loop @param {string} iteration */

@@ -1,5 +1,5 @@
 /**
- * When each step of an execution ran: one row a step path, and the iterations of a foreach by pages of 100.
+ * When each step of an execution ran: one row a step path with a bar for each visit, and the iterations of a foreach by pages of 100.
  * With the focus in it: arrows and `j k` move, → opens a foreach, ← closes it, Enter selects, `[ ]` turn its pages.
  */
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
@@ -48,7 +48,8 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
   const [shownIdle, setShownIdle] = useState(/** @type {Set<number>} */ (new Set()));
   const axisNow = last ?? present;
   const busy = useMemo(() => busySpans(allSteps, nodes, axisNow), [allSteps, nodes, axisNow]);
-  const idle = useMemo(() => idleSpans(busy, begin, end), [busy, begin, end]);
+  const passed = Math.min(end, axisNow);
+  const idle = useMemo(() => idleSpans(busy, begin, passed), [busy, begin, passed]);
   const scale = useMemo(() => {
     const cut = idle.filter((span) => !shownIdle.has(span.from));
     return scaleOf({ from: begin, to: end }, cut, width);
@@ -124,7 +125,7 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
           const row = rows[item.index];
           if (!row) return null;
           return html`<${TimelineRow} key=${row.key} row=${row} index=${item.index} top=${item.start} isAt=${item.index === at}
-            isSelected=${row.kind !== "pager" && (row.path === chosen || (selected !== null && isOf(row, selected)))} scale=${scale} trackPx=${width} x0=${scale.x(row.from)} x1=${scale.x(row.to)}
+            isSelected=${row.kind !== "pager" && (row.path === chosen || (selected !== null && isOf(row, selected)))} scale=${scale} trackPx=${width} px=${pixelsOf(row, scale, width)}
             onClick=${() => (setCursor(row.key), onSelect?.(row.path))} onToggle=${() => (setCursor(row.key), toggle(row))} iterations=${iterations} />`;
         })}
       </div>
@@ -137,6 +138,9 @@ export function Timeline({ steps, nodes = NO_NODES, from, to, now = null, select
 function isOf(row, path) {
   return row.kind !== "pager" && (row.path === path || (row.kind === "iteration" && path.startsWith(`${row.path}.`)));
 }
+
+/** Where a row's bars are. @param {import("./timeline-rows.js").Row} row @param {import("./timeline-scale.js").Scale} scale @param {number} width */
+const pixelsOf = ({ bars, more }, scale, width) => [width, ...bars, more].flatMap((each) => (typeof each === "object" && each ? [scale.x(each.from), scale.x(each.to)] : each)).join();
 
 /** @param {import("./timeline-rows.js").Row[]} rows @param {number} at @returns {number} the row that the one at hand is below */
 function parentOf(rows, at) {

@@ -5,7 +5,7 @@ from itertools import count
 import httpx
 import pytest
 
-from flowserver.machine.step_summary import EDGE_BYTES
+from flowserver.machine.step_summary import EDGE_BYTES, VISIT_BYTES
 from flowserver.machine.step_summary_fold import ENTRY_BYTES
 from flowserver.operations import fold_cache
 from flowserver.server import Application
@@ -114,7 +114,8 @@ async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, 
     assert fold.size > summaries.size
     paths = len("".join(step["path"] for step in steps))
     edges = sum(len(step["edges"]) for step in steps)
-    assert summaries.size == 4 * ENTRY_BYTES + 2 * paths + edges * EDGE_BYTES + summaries.newest.loops.size
+    kept = 4 * ENTRY_BYTES + 2 * paths + edges * EDGE_BYTES + sum(len(step["visits"]) for step in steps) * VISIT_BYTES
+    assert summaries.size == kept + summaries.newest.loops.size
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from flowserver.api.rest.models.shared_types import Instant, NextToken, PageQuer
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.state import Status
-from flowserver.machine.step_summary import ATTEMPTS_KEPT, EdgeKind, StepStatus, StepSummary
+from flowserver.machine.step_summary import ATTEMPTS_KEPT, VISITS_KEPT, EdgeKind, StepStatus, StepSummary
 from flowserver.machine.step_summary import Attempt as AttemptSummary
 from flowserver.machine.step_summary import Edge as EdgeSummary
 from flowserver.machine.step_summary import Iterations as IterationCounts
+from flowserver.machine.step_summary import Visit as VisitSummary
 from flowserver.operations.history_search import EVENT_ID_MAX
 from flowserver.operations.step_changes import StepChanges as Changes
 
@@ -31,6 +32,16 @@ _STEP: JsonObject = {
     "began": "2026-01-02T03:04:05.678Z",
     "last": "2026-01-02T03:04:06.001Z",
     "iterations": {"total": 500, "done": 412, "failed": 0, "aborted": 0, "running": 88},
+    "visits": [
+        {
+            "first": "2026-01-02T03:04:05.678Z",
+            "last": None,
+            "status": "Running",
+            "attempts": [],
+            "error": None,
+        }
+    ],
+    "visitCount": 1,
     "options": {},
     "edges": [{"to": "pack[].label", "kind": "iteration", "index": None, "count": 500}],
 }
@@ -68,6 +79,27 @@ class Attempt(Resource):
         """The attempt as the API shows it."""
         last = None if attempt.last_ms is None else format_instant(attempt.last_ms)
         return cls(first=format_instant(attempt.first_ms), last=last, error=attempt.error)
+
+
+class Visit(Resource):
+    """One entry of a step."""
+
+    first: Instant
+    last: Annotated[Instant | None, Field(description="Null while it runs.")]
+    status: StepStatus
+    attempts: Annotated[list[Attempt], Field(description=f"The last {ATTEMPTS_KEPT} attempts of a task, in order.")]
+    error: str | None
+
+    @classmethod
+    def of(cls, visit: VisitSummary) -> Self:
+        """The visit as the API shows it."""
+        return cls(
+            first=format_instant(visit.first_ms),
+            last=None if visit.last_ms is None else format_instant(visit.last_ms),
+            status=visit.status,
+            attempts=[Attempt.of(each) for each in visit.attempts],
+            error=visit.error,
+        )
 
 
 class Edge(Resource):
@@ -139,6 +171,14 @@ class Step(Resource):
     ]
     last: Annotated[Instant, Field(description="Its last event.")]
     iterations: Annotated[Iterations | None, Field(description="Null unless it is a foreach that has begun one.")]
+    visits: Annotated[
+        list[Visit],
+        Field(
+            description=f"Its entries, those before redrives included: the first {VISITS_KEPT} and the last "
+            f"{VISITS_KEPT}. Those of a step in iterations may overlap."
+        ),
+    ]
+    visit_count: Annotated[int, Field(description="The number of all visits.")]
     options: Annotated[
         dict[str, int],
         Field(
@@ -168,6 +208,8 @@ class Step(Resource):
             began=format_instant(step.began_ms),
             last=format_instant(step.last_ms),
             iterations=loop and Iterations.of(loop),
+            visits=[Visit.of(each) for each in step.visits],
+            visit_count=step.visit_count,
             options=step.options,
             edges=[Edge.of(edge, count) for edge, count in step.edges.items()],
         )
